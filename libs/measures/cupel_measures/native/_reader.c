@@ -182,9 +182,9 @@ static PyObject *reader_feed_method(ReaderObject *self, PyObject *args) {
     return status == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromSsize_t(status ? -1 : (Py_ssize_t)filled);
 }
 
-static PyObject *reader_strangers(ReaderObject *self, PyObject *ignored) {
+static PyObject *reader_unknown_topics(ReaderObject *self, PyObject *ignored) {
     (void)ignored;
-    return PyLong_FromSize_t(self->reader.strange_count);
+    return PyLong_FromSize_t(self->reader.unknown_count);
 }
 
 static PyObject *reader_result(ReaderObject *self, PyObject *ignored) {
@@ -195,8 +195,8 @@ static PyObject *reader_result(ReaderObject *self, PyObject *ignored) {
 static PyMethodDef reader_methods[] = {
     {"feed", (PyCFunction)reader_feed_method, METH_VARARGS,
      "feed(buffer, filled, last) -> number of bytes kept at the start of the buffer, or -1 if the run is declined"},
-    {"strangers", (PyCFunction)reader_strangers, METH_NOARGS,
-     "strangers() -> number of topics of the run that the qrels lack"},
+    {"unknown_topics", (PyCFunction)reader_unknown_topics, METH_NOARGS,
+     "unknown_topics() -> number of topics of the run that the qrels lack"},
     {"result", (PyCFunction)reader_result, METH_NOARGS,
      "result() -> (retrieved, offsets, document, rank, first, last) as bytes"},
     {NULL, NULL, 0, NULL},

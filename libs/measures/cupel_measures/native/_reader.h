@@ -30,20 +30,20 @@ typedef struct {
     size_t idle;                     /* bytes of comments and blank lines since the start of the open topic */
     size_t scanned;                  /* bytes of the buffer that were parsed already */
     size_t name_start, name_length;  /* name of the open topic; name_start is an offset in its text */
-    uint8_t *strange;                /* concatenated names of the topics that the qrels lack */
-    size_t strange_length, strange_room;
-    struct Strange {
+    uint8_t *unknown;                /* concatenated names of the topics that the qrels lack */
+    size_t unknown_length, unknown_room;
+    struct UnknownTopic {
         uint64_t hash;
         size_t start, length;
-    } *strange_slots;
-    size_t strange_count, strange_size;
+    } *unknown_slots;
+    size_t unknown_count, unknown_size;
 } Reader;
 
 static void reader_close(Reader *reader) {
     topic_close(&reader->topic);
     joined_close(&reader->joined);
-    free(reader->strange);
-    free(reader->strange_slots);
+    free(reader->unknown);
+    free(reader->unknown_slots);
     memset(reader, 0, sizeof *reader);
 }
 
@@ -57,45 +57,45 @@ static enum Status reader_open(Reader *reader, const Index *index, Limits limits
     return joined_open(&reader->joined, index->topics);
 }
 
-static void place_strange(struct Strange *slots, size_t size, struct Strange name) {
+static void place_unknown(struct UnknownTopic *slots, size_t size, struct UnknownTopic name) {
     size_t at = name.hash & (size - 1);
     while (slots[at].length)
         at = (at + 1) & (size - 1);
     slots[at] = name;
 }
 
-static enum Status grow_strange(Reader *reader) {
-    size_t size = reader->strange_size ? reader->strange_size * 2 : 64;
-    struct Strange *slots = calloc(size, sizeof *slots);
+static enum Status grow_unknown(Reader *reader) {
+    size_t size = reader->unknown_size ? reader->unknown_size * 2 : 64;
+    struct UnknownTopic *slots = calloc(size, sizeof *slots);
     if (!slots)
         return NO_MEMORY;
-    for (size_t i = 0; i < reader->strange_size; i++)
-        if (reader->strange_slots[i].length)
-            place_strange(slots, size, reader->strange_slots[i]);
-    free(reader->strange_slots);
-    reader->strange_slots = slots;
-    reader->strange_size = size;
+    for (size_t i = 0; i < reader->unknown_size; i++)
+        if (reader->unknown_slots[i].length)
+            place_unknown(slots, size, reader->unknown_slots[i]);
+    free(reader->unknown_slots);
+    reader->unknown_slots = slots;
+    reader->unknown_size = size;
     return READING;
 }
 
 /* Store the name of a topic that the qrels lack. Return DECLINED if it is already stored. */
-static enum Status add_strange(Reader *reader, uint64_t hash, const uint8_t *name, size_t length) {
-    if (2 * reader->strange_count >= reader->strange_size && grow_strange(reader))
+static enum Status add_unknown(Reader *reader, uint64_t hash, const uint8_t *name, size_t length) {
+    if (2 * reader->unknown_count >= reader->unknown_size && grow_unknown(reader))
         return NO_MEMORY;
-    for (size_t at = hash & (reader->strange_size - 1);; at = (at + 1) & (reader->strange_size - 1)) {
-        struct Strange *slot = reader->strange_slots + at;
+    for (size_t at = hash & (reader->unknown_size - 1);; at = (at + 1) & (reader->unknown_size - 1)) {
+        struct UnknownTopic *slot = reader->unknown_slots + at;
         if (!slot->length)
             break;
-        if (slot->hash == hash && slot->length == length && !memcmp(reader->strange + slot->start, name, length))
+        if (slot->hash == hash && slot->length == length && !memcmp(reader->unknown + slot->start, name, length))
             return DECLINED;
     }
-    if (!grow((void **)&reader->strange, &reader->strange_room, reader->strange_length + length, 1))
+    if (!grow((void **)&reader->unknown, &reader->unknown_room, reader->unknown_length + length, 1))
         return NO_MEMORY;
-    memcpy(reader->strange + reader->strange_length, name, length);
-    place_strange(reader->strange_slots, reader->strange_size,
-                  (struct Strange){hash, reader->strange_length, length});
-    reader->strange_length += length;
-    reader->strange_count++;
+    memcpy(reader->unknown + reader->unknown_length, name, length);
+    place_unknown(reader->unknown_slots, reader->unknown_size,
+                  (struct UnknownTopic){hash, reader->unknown_length, length});
+    reader->unknown_length += length;
+    reader->unknown_count++;
     return READING;
 }
 
@@ -110,7 +110,7 @@ static enum Status end_topic(Reader *reader, const uint8_t *text) {
     if ((status = find_duplicates(&reader->topic, text)))
         return status;
     if (row == FREE)
-        status = add_strange(reader, hash, name, reader->name_length);
+        status = add_unknown(reader, hash, name, reader->name_length);
     else {
         status = join_topic(&reader->topic, &reader->joined, reader->index, row, text, reader->depth);
         reader->common++;
