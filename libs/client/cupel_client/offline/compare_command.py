@@ -110,8 +110,8 @@ def compare(
 ) -> None:
     """Compare runs.
 
-    QRELS and RUN are those of `cupel evaluate`. The first run is the baseline, with which each other run is
-    compared; --all-pairs compares all pairs. The report has means and differences with confidence intervals,
+    QRELS and RUN are files as in `cupel evaluate`. Each run is compared with the first run, the baseline;
+    --all-pairs compares all pairs of runs. The report has means and differences with confidence intervals,
     a significance test with corrected p-values, the topics with the largest differences, differences by
     aspect, and the share of unjudged documents. For three or more runs, it also has groups of runs that are
     not significantly different, and the runs that are not significantly worse than the best (max-T). The same
@@ -158,8 +158,8 @@ def compare(
     requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, requests))
     scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
-    found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
-    report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
+    by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
+    report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
             _compared(report, wide, requests, choices, margin_choices, pairs)
@@ -175,12 +175,12 @@ def _checked(chosen: Mapping[str, Any]) -> Choices:
 
 
 def _needed(job: ScoringTask, requests: Sequence[ComparedMeasure]) -> tuple[str, ...]:
-    """Return the measures of the job and those reported with them."""
+    """Return the measures of the job, and the further measures that the report requires."""
     return tuple(dict.fromkeys([*job.measures, *(text for request in requests for text in request.required)]))
 
 
 def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
-    """Return whether enough runs were scored, and print what is missing if not."""
+    """Return whether enough runs were scored. If not, print a message."""
     if baseline not in report.scored and not choices.all_pairs:
         click.echo(f"no comparison: the baseline {printable(baseline)} was not scored", err=True)
         return False
@@ -204,7 +204,7 @@ def _compared(
     }
     screen = console(stderr=True)
     with screen.status("comparing") if screen.is_terminal else nullcontext() as status:
-        found = compared(
+        comparison = compared(
             list(report.scored),
             report.topics,
             scores,
@@ -213,6 +213,6 @@ def _compared(
             progress=str if status is None else lambda text: status.update(f"comparing by {printable(text)}"),
         )
     margins = compare_margins(
-        margin_choices, requests, scores, found.pairs, alpha=choices.alpha, seed=choices.seed
+        margin_choices, requests, scores, comparison.pairs, alpha=choices.alpha, seed=choices.seed
     )
-    return ComparisonResult(report, found, shows_pairs or len(found.pairs) <= MOST_PAIRS, margins)
+    return ComparisonResult(report, comparison, shows_pairs or len(comparison.pairs) <= MOST_PAIRS, margins)

@@ -92,7 +92,11 @@ def _print_kind(kind: AuditKindResource) -> None:
     multiple=True,
     help="Submission to audit (sub_...); repeatable (default: all scored submissions).",
 )
-@click.option("--part-trials", type=click.IntRange(1), help="Largest number of trials in a part.")
+@click.option(
+    "--part-trials",
+    type=click.IntRange(1),
+    help="Maximum number of trials in a part of the audit (default: chosen by the service).",
+)
 @click.option("--watch", "wait", is_flag=True, help="Wait for the audit and print its findings.")
 @with_client
 def request(client: Client, track: str, kind: str, wait: bool, **request: object) -> None:
