@@ -114,8 +114,8 @@ class Client(AuditCalls):
     def upload_qrels(self, track: str, collection: bytes, files: Mapping[str, bytes]) -> QrelsResource:
         """Upload judgments as a draft version.
 
-        collection: the bytes of a collection file. files: the content of each qrels file,
-        by the name that the collection file uses.
+        collection: the bytes of a collection file. files: the content of each qrels file, by its name in the
+        collection file.
         """
         parts = [("collection", ("collection", collection)), *(("files", item) for item in files.items())]
         path = f"/v1/tracks/{part(track)}/qrels"
@@ -250,7 +250,7 @@ class Client(AuditCalls):
         while next_page := pages[-1]["next"]:
             pages.append(self._json("GET", next_page))
         if len({(page.get("analysis") or {}).get("computed_at") for page in pages}) > 1:
-            # The pages differ, because the analysis was stored after the first one. Read all pages again.
+            # The analysis was stored while the pages were read, so they differ. Read them again.
             return self.leaderboard(track, measure=measure, qrels=qrels)
         rows = [row for page in pages for row in page["rows"]]
         return parse(LeaderboardResource, pages[0] | {"rows": rows, "next": None})

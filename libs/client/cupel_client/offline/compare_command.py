@@ -38,8 +38,8 @@ from cupel_measures.comparing.differences.comparison_choices import (
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import SUREST
 
-CHANCE = click.FloatRange(0, 1, min_open=True, max_open=True)
-SURE = click.FloatRange(0, SUREST, min_open=True)
+PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+CONFIDENCE = click.FloatRange(0, SUREST, min_open=True)
 USUAL = Choices()
 MOST_PAIRS = 10
 """Largest number of pairs whose differences are printed by default."""
@@ -53,12 +53,13 @@ MOST_PAIRS = 10
 @click.option(
     "--pairs",
     is_flag=True,
-    help=f"Print every pair; more than {MOST_PAIRS} pairs are summarised by default. Exports are complete.",
+    help=f"Print every pair. By default, tables summarise more than {MOST_PAIRS} pairs. Other formats always "
+    "have all pairs.",
 )
 @click.option(
     "--test",
     type=click.Choice([*SIMULTANEOUS, *TESTS]),
-    help="Significance test (default: max-t with --all-pairs, else randomisation). max-t: studentised "
+    help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
     "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. Both correct p-values over the "
     "pairs of each measure.",
 )
@@ -73,10 +74,10 @@ MOST_PAIRS = 10
     help="Number of random permutations or assignments of signs (default: 100,000 for the randomisation "
     "test, 10,000 for max-t, hsd, groups and the best set).",
 )
-@click.option("--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Significance level.")
+@click.option("--alpha", type=PROBABILITY, default=USUAL.alpha, show_default=True, help="Significance level.")
 @click.option(
     "--confidence",
-    type=SURE,
+    type=CONFIDENCE,
     help="Confidence level of the intervals (default: 1 - alpha).",
 )
 @click.option(
@@ -84,8 +85,8 @@ MOST_PAIRS = 10
     type=click.Choice(INTERVALS),
     default=USUAL.interval,
     show_default=True,
-    help="Kind of the intervals: Student's t, or bias-corrected accelerated bootstrap (too narrow where few "
-    "topics differ).",
+    help="Method of the intervals. t: Student's t. bca: bias-corrected accelerated bootstrap, too narrow if "
+    "runs differ on few topics.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @margin_options
@@ -120,8 +121,7 @@ def compare(
     With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
     within M, worse, or undecided.
 
-    With --same, two runs of what should be the same system are compared instead: an original and its
-    reproduction (Breuer et al., SIGIR 2020).
+    With --same, an original run is compared with its reproduction instead (Breuer et al., SIGIR 2020).
 
     \b
     Examples:

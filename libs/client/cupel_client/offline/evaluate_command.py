@@ -142,10 +142,10 @@ def evaluate(
         raise click.UsageError(f"--explain requires --format {' or '.join(EXPLAINING)}, not {form}")
     over_run = average_over == "run"
     if parts and over_run:
-        raise click.UsageError("--explain explains aggregates over judged topics; omit --average-over run")
+        raise click.UsageError("--explain applies to means over all judged topics; omit --average-over run")
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
-    job = scoring_task(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    job = scoring_task(collection, " ".join(texts), depth, details=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts, over_run=over_run)
     scored = map_in_parallel(partial(score, job=job), runs, doing="scoring", jobs=jobs)
@@ -204,7 +204,7 @@ def _print_lines(findings: Findings, file: str) -> None:
 
 
 def scoring_task(
-    collection: Collection, words: str, depth: int | None, *, story: bool = False
+    collection: Collection, words: str, depth: int | None, *, details: bool = False
 ) -> ScoringTask:
     """Return the task for the measures in `words`, or by default for those of the collection."""
     try:
@@ -218,7 +218,7 @@ def scoring_task(
         measures=tuple(map(str, parsed)),
         profile=collection.profile.name,
         depth=depth,
-        story=story,
+        details=details,
         texts=texts,
     )
 

@@ -30,7 +30,7 @@ class ScoringTask:
     """Specification of how to score runs; it can be sent to other processes.
 
     measures: canonical texts. profile: name of the profile. depth: maximum number of documents per ranking,
-    or None. story: whether to also return tag, digest and all findings, which makes reading slower. texts:
+    or None. details: whether to also return tag, digest and all findings, which makes reading slower. texts:
     document texts, if a measure needs them. exact: number of leading measures whose exact means are also
     returned. explain: parts to explain (explaining.ABOUT). over_run: whether to aggregate over the topics of
     the run only, instead of all judged topics.
@@ -40,7 +40,7 @@ class ScoringTask:
     measures: tuple[str, ...]
     profile: str
     depth: int | None = None
-    story: bool = False
+    details: bool = False
     texts: Texts | None = None
     exact: int = 0
     explain: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Scored:
     unjudged: float | None = None
     """Mean share of the first 10 ranks that have no judgment for the first aspect.
 
-    It has the same topics as `means`. It is None if all judgments are by subtopic.
+    The mean is over the same topics as `means`. It is None if all judgments are by subtopic.
     """
     exact: Mapping[str, Fraction] = field(default_factory=dict)
     explanations: tuple[Mapping[str, Any], ...] = ()
@@ -89,7 +89,7 @@ def score(path: Path, job: ScoringTask) -> Scored:
     run: Run | None = None
     content: Content | None = None
     try:
-        if job.story or job.explain or job.texts is not None:
+        if job.details or job.explain or job.texts is not None:
             run = read_run(path, depth=job.depth)
             run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
             if run.findings.refused:

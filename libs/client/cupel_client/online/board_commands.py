@@ -187,7 +187,7 @@ def _format_groups(row: LeaderboardRowResource) -> str:
 
 
 def _shorten(names: Sequence[str]) -> Iterator[str]:
-    """Yield names of groups; three and more consecutive ones become a range."""
+    """Yield names of groups; three or more consecutive names become a range."""
     for _, run in groupby(enumerate(map(_group_number, names)), lambda entry: entry[1] - entry[0]):
         places = [place for place, _ in run]
         if len(places) < 3:

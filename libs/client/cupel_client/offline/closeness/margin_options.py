@@ -83,7 +83,8 @@ def margin_options(command: _Command) -> _Command:
         click.option(
             "--bayes",
             is_flag=True,
-            help="Also report posterior probabilities that a difference is below, within or above --margin.",
+            help="Also report posterior probabilities that a difference is below -M, within M and above M "
+            "(--margin M).",
         ),
         click.option(
             "--margin-test",

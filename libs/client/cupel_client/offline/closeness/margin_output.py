@@ -140,8 +140,8 @@ def _notes(result: MarginResult, keys: Sequence[Sequence[str]]) -> Iterator[str]
     yield _method(result, outcomes)
     if result.bayes:
         yield (
-            "P: posterior probability that the mean difference is in this range, for normal differences and "
-            f"the reference prior (Student's t with {outcomes[0].n - 1} degrees of freedom)."
+            "P: posterior probability that the mean difference is in this range, assuming normal differences "
+            f"and the reference prior (Student's t with {outcomes[0].n - 1} degrees of freedom)."
         )
     for measure in result.logarithms:
         if measure in result.outcomes:

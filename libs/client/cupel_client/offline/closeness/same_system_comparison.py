@@ -1,4 +1,4 @@
-"""`cupel compare --same`: two runs of what should be the same system."""
+"""`cupel compare --same`: comparison of an original run with its reproduction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -145,8 +145,8 @@ def _score_notes(result: SameSystemResult) -> Iterator[str]:
     significant = [text for text, item in result.measures.items() if _is_significant(item, result.alpha)]
     if significant:
         yield (
-            f"The means differ significantly at alpha {result.alpha:g} (paired t-test, uncorrected) by "
-            f"{', '.join(significant)}."
+            f"The means of {', '.join(significant)} differ significantly at alpha {result.alpha:g} "
+            "(paired t-test, uncorrected)."
         )
     elif any(item.test.p is not None for item in result.measures.values()):
         yield (

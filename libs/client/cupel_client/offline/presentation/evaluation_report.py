@@ -46,7 +46,7 @@ class EvaluationReport:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Return the topics of the values of a run."""
+        """Return the judged topics, in the order of the values of a run."""
         return self.job.qrels.topics
 
     def by_topic(self, run: Scored, values: Floats) -> dict[str, float | None]:
@@ -59,9 +59,9 @@ class EvaluationReport:
         return {topic: by_topic.get(topic) for topic in self.job.qrels.listed_topics}
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
-        """Return (rank, name, run) by the first measure; equal scores share a rank.
+        """Return (rank, name, run) of the scored runs, ordered by the first measure.
 
-        Exact scores are compared if all runs have them.
+        Equal scores share a rank. Exact scores are compared if all runs have them.
         """
         first = str(self.measures[0])
         exact = all(first in run.exact for run in self.scored.values())
