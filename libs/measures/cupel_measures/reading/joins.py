@@ -98,7 +98,7 @@ def join_text(
     """Join the run in `stream` (plain bytes) with `qrels`. Return None if the run is irregular.
 
     A run is irregular if it has an error, exceeds a limit, shares no topic with the qrels, or does not keep
-    the lines of a topic together. Only the last irregularity is allowed.
+    the lines of a topic together. Only in the last case can the run be valid.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
