@@ -105,7 +105,7 @@ def open_plain(source: Source, limits: Limits | None = None) -> BinaryIO:
     """Open the expanded bytes of `source` as a buffered stream whose `readinto` fills its buffer.
 
     Closing the result does not close a stream that was passed as `source`. Raise Refused, on opening or on
-    reading, if an archive is damaged (file-corrupt), does not hold exactly one file (file-members), is
+    reading, if an archive is damaged (file-corrupt), does not contain exactly one file (file-members), is
     encrypted (file-encrypted), or exceeds a limit (limit-compressed, -expanded, -ratio, -window). Raise
     OSError only if the file itself cannot be read.
     """

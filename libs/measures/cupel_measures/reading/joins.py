@@ -305,8 +305,7 @@ class _Rows:
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the positions of `rows` (ascending) in the order of documents, and the bounds of their tie
-    groups.
+    """Return the positions of `rows` (ascending) in the order of documents, and their tie bounds.
 
     Only tie groups that contain an element of `rows` are ordered by id.
     """

@@ -187,11 +187,10 @@ class _RankChecker:
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """Return the ranking of `rows` and the topics that ranks order differently. It is None if there are
-    errors.
+    """Return the ranking of `rows`, and the topics that ranks order differently.
 
-    Add duplicates and warnings to the findings of `rows`. Check the order only in blocks in which every score
-    and rank is a number.
+    The ranking is None if there are errors. Add duplicates and warnings to the findings of `rows`. Check the
+    order only in blocks in which every score and rank is a number.
     """
     names, offsets, order = _by_topic(rows)
     starts = np.concatenate([[0], np.cumsum(rows.length, dtype=np.int64)])
