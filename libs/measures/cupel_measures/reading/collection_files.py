@@ -127,10 +127,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class _Files:
-    """The files that a collection names.
-
-    find: returns a file by its name. names: returns the names of all files.
-    """
+    """The available files. find: returns a file by its name. names: returns all names."""
 
     find: Callable[[str], Source | None]
     names: Callable[[], Iterable[str]]
@@ -401,10 +398,7 @@ def _profile(place: Place) -> Profile:
 
 
 def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
-    """Return the distinct canonical texts in order.
-
-    bare: the qrels without judgments, to check the measures.
-    """
+    """Return the distinct canonical texts in order. bare: the qrels without judgments."""
     # imported late, because a collection without a plan needs no measures
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.grammar.syntax import MeasureError
@@ -486,10 +480,7 @@ def _judgments(
 
 
 def _check_label_sets(document: Document, qrels: Qrels) -> None:
-    """Report judged tuples that are not in a declared label set.
-
-    A missing label counts as the lowest label.
-    """
+    """Report judged tuples outside a declared label set. A missing label counts as the lowest label."""
     for name, label_set in qrels.label_sets.items():
         labels = qrels.labels[[qrels.aspect_index(aspect) for aspect in label_set.aspects]]
         judged = np.flatnonzero((labels >= NEGATIVE).any(axis=0))

@@ -50,7 +50,7 @@ CORRUPT = declare(
 MEMBERS = declare(
     "file-members",
     "error",
-    "a zip archive does not hold exactly one file",
+    "a zip archive does not contain exactly one file",
     "put one file into the archive, or send the plain file",
 )
 ENCRYPTED = declare(
@@ -316,7 +316,7 @@ def _open_zip(file: _Opener) -> Any:
     members = [m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename.split("/")]
     if len(members) != 1:
         names = ", ".join(member.filename for member in members[:3])
-        message = f"the archive holds {len(members)} files{': ' + names if names else ''}; expected one"
+        message = f"the archive contains {len(members)} files{': ' + names if names else ''}; expected one"
         _refuse(Finding(code=MEMBERS, message=message, file=file.name, sample=names[:200] or None))
     if members[0].flag_bits & ENCRYPTED_BITS:
         message = f"{members[0].filename} in the archive is encrypted"

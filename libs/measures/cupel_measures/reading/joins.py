@@ -40,7 +40,7 @@ extension: Any = compiled
 """The compiled reader, or None if it was not built. Tests set it to None to test the numpy reader."""
 
 BUFFER = 256 << 10
-"""Buffer of the compiled reader, in bytes; it grows to hold the longest topic."""
+"""Buffer of the compiled reader, in bytes; it grows to the size of the longest topic."""
 BLOCK = 1536 << 10
 """Block of the numpy reader, in bytes; its columns fit into the second-level cache."""
 MOST_IDLE = 1 << 20

@@ -34,7 +34,7 @@ LABEL_TWICE = declare(
     "aspect-label-twice",
     "error",
     "a label occurs twice in one aspect",
-    "keep it in one place: labels, lowest or unjudged",
+    "list it once, under labels, lowest or unjudged",
 )
 THRESHOLD = declare(
     "aspect-threshold",

@@ -48,7 +48,7 @@ class Document:
         return Place(self, (), self.root)
 
     def over(self, data: Mapping[str, Any]) -> "Document":
-        """Return the document, extended by those keys of `data` that its mapping lacks."""
+        """Return the document with the additional keys of `data`. Its own keys take precedence."""
         return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
 
     def line(self, path: Path) -> int | None:
@@ -69,7 +69,7 @@ class Place:
         return "".join(f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in self.path).removeprefix(".")
 
     def wrong(self, code: str, message: str) -> None:
-        """Add a finding about this place."""
+        """Add a finding about this value."""
         where = f"{self}: " if self.path else ""
         sample = self.value[:80] if isinstance(self.value, str) else None
         line = self.document.line(self.path)
@@ -78,14 +78,14 @@ class Place:
         )
 
     def mapping(self, expected: str) -> dict[str, "Place"]:
-        """Return the places of a mapping by key. If the value is not a mapping, report it and return {}."""
+        """Return the values of a mapping by key. If the value is not a mapping, report it and return {}."""
         if isinstance(self.value, dict):
             return {key: Place(self.document, (*self.path, key), value) for key, value in self.value.items()}
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
         return {}
 
     def keys(self, expected: str, *, needed: Iterable[str], also: Iterable[str]) -> dict[str, "Place"]:
-        """Return the places of a mapping with declared keys. Report unknown and missing keys."""
+        """Return the values of a mapping with known keys. Report unknown and missing keys."""
         places = self.mapping(expected)
         known = [*needed, *also]
         for key in places.keys() - set(known):
@@ -96,7 +96,7 @@ class Place:
         return {key: place for key, place in places.items() if key in known}
 
     def items(self, expected: str) -> list["Place"]:
-        """Return the places of a list. If the value is not a list, report it and return []."""
+        """Return the values of a list. If the value is not a list, report it and return []."""
         if isinstance(self.value, list):
             return [Place(self.document, (*self.path, i), value) for i, value in enumerate(self.value)]
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")

@@ -12,7 +12,7 @@ Without = Callable[[str, str], str]
 TRIED = 50
 """Number of topics from which affixes are guessed."""
 LONGEST = 100
-"""Longest affix that is tried, in characters."""
+"""Length of the longest affix that is considered, in characters."""
 
 NONE_IN_COMMON = declare(
     "run-topics-none",
