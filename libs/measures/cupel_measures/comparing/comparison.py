@@ -420,7 +420,7 @@ def _report_warnings(
         cause = f"the {choices.test_name} test does not test the mean"
         if choices.interval == "bca":
             cause = "BCa intervals do not invert the test and are not corrected"
-        yield f"{contradictions} of {len(differences)} intervals contradict the verdict of the test, because {cause}"
+        yield f"{contradictions} of {len(differences)} intervals contradict the test, because {cause}"
 
 
 def _bootstrap_warnings(topics: int, differences: Sequence[Difference]) -> Iterator[str]:

@@ -122,7 +122,7 @@ class VarianceComponents:
     def _absolute(self, unbounded: float, residual: float, topic: float) -> float:
         """Return a bound of the ratio, from quantiles of F.
 
-        unbounded, residual, topic: quantiles for infinite, residual and topic degrees of freedom of the error.
+        unbounded, residual, topic: quantiles for the degrees of freedom infinity, residual and topic.
         """
         system_square, residual_square = self.system_square, self.residual_square
         signal = system_square**2 - unbounded * system_square * residual_square
