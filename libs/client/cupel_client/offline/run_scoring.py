@@ -154,7 +154,7 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 def unknown_topics(joined: Joined, path: Path) -> Findings:
     """Return the finding about topics that the qrels lack, the only finding of the fast reader."""
     findings = Findings()
-    if joined.strangers:
-        message = f"the qrels lack {joined.strangers} topics of the run; they are ignored"
-        findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.strangers)
+    if joined.unknown_topics:
+        message = f"the qrels lack {joined.unknown_topics} topics of the run; they are ignored"
+        findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.unknown_topics)
     return findings

@@ -19,7 +19,7 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 MOST_TUPLES = 1000
-"""Largest number of label tuples that are listed completely; of more, only those of documents are listed."""
+"""Largest number of possible label tuples that are listed; above it, only those of documents are listed."""
 
 BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Last ranks of the bands in which documents are counted; a final band contains all deeper ranks."""
@@ -29,9 +29,10 @@ BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 class Component:
     """One aspect of a mean of scores.
 
-    measure: the measure under the aspect. weight: its share of all weights. value: the scores. part: for a
-    mean, weight * score; the parts add up to its value. For a harmonic mean, the share of the aspect in the
-    sum of weight / score, which is larger the more the aspect lowers the mean (1 for the only score of 0).
+    measure: the inner measure of the aspect. weight: the weight of the aspect divided by the sum of weights.
+    value: the scores of the inner measure. part: for a mean, weight * score, so the parts add up to the mean.
+    For a harmonic mean, the share of the aspect in the sum of weight / score. An aspect with a larger share
+    lowers the mean more; the share is 1 if only this aspect has score 0.
     """
 
     aspect: str
@@ -43,7 +44,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """A mean of scores by aspect, in the order of its aspects."""
+    """The components of a mean of scores by aspect, in the order of the aspects."""
 
     combination: Combination
     components: tuple[Component, ...]
@@ -66,8 +67,8 @@ class Components:
 class LabelClass:
     """The label tuples with the same distance from the best tuple.
 
-    labels: the tuples, as labels of the aspects. documents: int64[T, bands], number of retrieved documents
-    with these labels.
+    labels: the tuples, each with one label per aspect. documents: int64[T, bands], number of retrieved
+    documents with these labels.
     """
 
     distance: float
@@ -152,8 +153,8 @@ def _components(subject: ExplainedRun, measure: Measure, values: Floats) -> Comp
 def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
     """Return the share of each part in the sum of weight / score, float64[parts, T].
 
-    If the sum is infinite, the scores of 0 share it equally. A score of 0 counts if its weight is positive,
-    or if the value is 0 for no other reason (WHAM).
+    If the sum is infinite, the aspects with score 0 get equal shares and the others get none. A score of 0
+    counts if its weight is positive, or if the value is 0 although no such score is 0 (WHAM).
     """
     zero = (scores <= 0) & (weights > 0)
     zero = np.where((values <= 0) & ~zero.any(axis=0), scores <= 0, zero)
@@ -188,7 +189,11 @@ def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
 def _tuples(
     subject: ExplainedRun, found: Classes, arguments: dict[str, Any]
 ) -> dict[int, list[tuple[int, ...]]]:
-    """Return the possible tuples of label indices by distance; if there are too many, those of documents."""
+    """Return the possible tuples of label indices by distance.
+
+    Return only the tuples of judged documents if there are more than MOST_TUPLES possible ones, and for
+    `label_set=observed`.
+    """
     qrels, name = subject.qrels, arguments["label_set"]
     aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in found.names]
     judged = np.unique(found.which[_judged(found)]).tolist()
@@ -216,7 +221,7 @@ def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, .
 
 
 def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dict[str, Any]) -> float:
-    """Return the distance of a tuple from the best one, in the units of the embedding."""
+    """Return the distance of a label tuple from the best tuple, in the units of the embedding."""
     given = dict(arguments["embedding"] or ())
     places = [given.get(aspect.name, aspect.embedding) for aspect in aspects]
     away = [float(of[-1]) - float(of[label]) for of, label in zip(places, labels, strict=True)]
@@ -226,7 +231,7 @@ def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dic
 
 
 def _bands(cutoff: int | None, deepest: int) -> tuple[tuple[int, int], ...]:
-    """Return the first and last rank of each band, down to the cutoff or the deepest rank of the run."""
+    """Return the first and last rank of each band, down to the cutoff, or to `deepest` if that is less."""
     last = max(1, deepest if cutoff is None else min(cutoff, deepest))
     ends = [*(end for end in BANDS if end < last), last]
     return tuple(zip([1, *(end + 1 for end in ends[:-1])], ends, strict=True))

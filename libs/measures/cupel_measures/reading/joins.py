@@ -61,8 +61,8 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     row = {name: number for number, name in enumerate(listed.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
     joined = (_join_numpy if extension is None else _join_compiled)(ranking, listed, rows, profile, depth)
-    strangers = int((rows < 0).sum())
-    return replace(joined.part(0, len(qrels.topics)), profile=profile, strangers=strangers)
+    unknown_topics = int((rows < 0).sum())
+    return replace(joined.part(0, len(qrels.topics)), profile=profile, unknown_topics=unknown_topics)
 
 
 def _join_compiled(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, depth: int | None) -> Joined:
@@ -102,7 +102,7 @@ def join_text(
     found = read(stream, _listed(qrels), profile, depth, limits)
     if found is None:
         return None
-    return replace(found.part(0, len(qrels.topics)), profile=profile, strangers=found.strangers)
+    return replace(found.part(0, len(qrels.topics)), profile=profile, unknown_topics=found.unknown_topics)
 
 
 # ------------------------------------------------------------------------------------------- compiled
@@ -145,7 +145,7 @@ def _read_compiled(
         if kept < 0:
             return None
         if not got:
-            return replace(_joined(reader.result()), strangers=reader.strangers())
+            return replace(_joined(reader.result()), unknown_topics=reader.unknown_topics())
         if 2 * kept > room:
             buffer.extend(bytes(room))
             room *= 2
@@ -392,7 +392,7 @@ def _read_numpy(
         if not chunk:
             if seen.isdisjoint(row):
                 return None
-            return replace(collected.joined(), strangers=len(seen - row.keys()))
+            return replace(collected.joined(), unknown_topics=len(seen - row.keys()))
         size = max(BLOCK, len(kept))  # a topic that fills the block needs a larger one
 
 
