@@ -91,8 +91,8 @@ def _without_coefficients(name: str, pairs: int, same: float | None, reason: str
 def _krippendorff(table: Floats) -> float:
     """Return the ordinal alpha of two complete sets of judgments (Krippendorff 2011).
 
-    The distance between two labels is the squared number of assigned labels from one to the other, where both
-    ends count half.
+    The distance between two labels is the square of the number of labels assigned from the one to the other.
+    The two labels themselves count half.
     """
     coincidences = table + table.T
     totals = coincidences.sum(axis=0)

@@ -123,7 +123,8 @@ def alpha_nDCG(
     C(r-1) is the number of documents above rank r that are relevant to the same subtopic. `alpha` is the
     probability that one document on a subtopic satisfies the user; with `alpha=0`, repetition costs nothing.
     The best ranking is too expensive to compute, so the ideal ranking is greedy: at each rank it takes the
-    remaining judged document with the largest gain (ties, to 12 decimals: the largest document id).
+    remaining judged document with the largest gain (ties after rounding to 12 decimals: the largest document
+    id).
 
     Caveat: the greedy ranking is not always the best, so a ranking can score slightly above 1. Such values
     are reported unchanged; `cap=True` limits them to 1.

@@ -141,8 +141,8 @@ def soft_alpha_nDCG(
     document on a subtopic satisfies the user.
 
     The ideal ranking is greedy and contains the documents judged relevant to any subtopic. At each rank it
-    takes the remaining document with the largest gain (ties, to 12 decimals: the largest document id). A
-    topic without a subtopic model scores 0, and so does an empty run.
+    takes the remaining document with the largest gain (ties after rounding to 12 decimals: the largest
+    document id). A topic without a subtopic model scores 0, and so does an empty run.
 
     Because of frequent words, each document seems to cover a little of every subtopic. Removing stop words
     therefore matters more than for LMD, and brings the order of systems much closer to that of alpha_nDCG.

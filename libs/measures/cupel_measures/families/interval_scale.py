@@ -304,8 +304,8 @@ def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Float
 
 
 FLOAT_DIGITS, EXACT_DIGITS = 300, 4000
-"""Maximum number of digits of values as floats, so that sums over many topics are finite, and as exact
-values.
+"""Maximum numbers of digits of values as floats and as exact values. The limit for floats keeps sums over
+many topics finite.
 """
 
 

@@ -306,7 +306,7 @@ class Classes:
     names: the aspects. distances: exact distance of each class from the best labels, in the units of
     `label_classes.deviations`. weights: weight of each class. tuples: the distinct tuples of label indices of
     the documents; a missing label has the lowest index. distance_of: distance of each tuple. which: intp[D],
-    the tuple of each document. labels: int32[A, D].
+    the tuple of each document. labels: int32[A, D], the label index of each document under each aspect.
     """
 
     names: tuple[str, ...]

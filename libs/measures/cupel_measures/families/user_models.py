@@ -237,9 +237,9 @@ def _expected(hits: Hits, gain: Floats, reach: Floats) -> Floats:
     1].
     """
     seen = hits.rank <= len(reach)
-    read = hits.only(seen)
+    inspected = hits.only(seen)
     total = float(np.cumsum(reach)[-1])
-    return np.minimum(read.sum(gain[seen] * reach[read.rank - 1]) / total, 1.0)
+    return np.minimum(inspected.sum(gain[seen] * reach[inspected.rank - 1]) / total, 1.0)
 
 
 def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
@@ -258,8 +258,8 @@ def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
     end, still = np.zeros(hits.rows, dtype=np.int64), np.ones(hits.rows)
     end[hits.row[last]] = hits.rank[last]
     still[hits.row[last]] = (going * (1.0 - gain))[last]
-    looked: Floats = between + still * (total[-1] - total[end])
-    return np.minimum(hits.sum(going * gain * reach[hits.rank - 1]) / looked, 1.0)
+    inspected: Floats = between + still * (total[-1] - total[end])
+    return np.minimum(hits.sum(going * gain * reach[hits.rank - 1]) / inspected, 1.0)
 
 
 @measure(source="Moffat and Zobel, TOIS 2008; trec_eval 10 rbp")

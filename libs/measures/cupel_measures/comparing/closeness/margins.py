@@ -36,7 +36,7 @@ from cupel_measures.model import Floats
 MarginVerdict = Literal["equal within", "better", "no worse", "worse", "undecided"]
 MarginTest = Literal["t", "sign-flip"]
 ACCEPTABLE: frozenset[MarginVerdict] = frozenset({"equal within", "better", "no worse"})
-"""Verdicts that show that the system, if worse than the baseline at all, is worse by less than the margin."""
+"""Verdicts that rule out that the system is worse than the baseline by the margin or more."""
 
 AT_ONCE = 64
 """Number of pairs whose subset means are kept in memory at the same time."""
@@ -103,7 +103,7 @@ class MarginOutcome:
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether the verdict shows that the system, if worse at all, is worse by less than the margin."""
+        """Whether the verdict rules out that the system is worse by the margin or more."""
         return self.verdict in ACCEPTABLE
 
     @property
@@ -148,8 +148,8 @@ def compare_with_margin(
     reasons = [undefined_reason(*pair) or _too_few(len(x)) for pair in zip(x.T, y.T, strict=True)]
     usable = [pair for pair, reason in enumerate(reasons) if reason is None]
     differences = x[:, usable] - y[:, usable]
-    made: list[MarginTest] = ["sign-flip" if _is_constant(column) else test for column in differences.T]
-    tests = _one_sided_tests(differences, made, margin, alpha, flips, seed)
+    methods: list[MarginTest] = ["sign-flip" if _is_constant(column) else test for column in differences.T]
+    tests = _one_sided_tests(differences, methods, margin, alpha, flips, seed)
     unknown = MarginOutcome(
         n=len(x),
         margin=margin,
@@ -157,15 +157,15 @@ def compare_with_margin(
         test=test,
     )
     outcomes = [replace(unknown, undefined=reason) for reason in reasons]
-    for pair, column, used, tested in zip(usable, differences.T, made, tests, strict=True):
-        replaced = () if used == test else (f"{CONSTANT}; the sign-flip test replaces t",)
+    for pair, column, method, one_sided in zip(usable, differences.T, methods, tests, strict=True):
+        warnings = () if method == test else (f"{CONSTANT}; the sign-flip test replaces t",)
         outcomes[pair] = replace(
             unknown,
-            test=used,
+            test=method,
             estimate=float(mean(column[:, None])[0]),
-            tests=tested,
+            tests=one_sided,
             posterior=posterior_of_difference(column, margin),
-            warnings=replaced,
+            warnings=warnings,
         )
     return tuple(outcomes)
 

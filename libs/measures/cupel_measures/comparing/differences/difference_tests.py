@@ -138,7 +138,7 @@ def _agreeing(
     """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
 
     For the randomisation test, the replacement is the interval that inverts the test. A bound that still
-    contradicts the verdict, because Holm's correction has several steps, is moved to 0 or next to it.
+    contradicts the verdict is moved to 0 or next to it; this can happen in later steps of Holm's correction.
     """
     if interval.value is None or interval.low is None or excludes_zero(interval) == is_significant:
         return interval
@@ -256,10 +256,10 @@ def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair])
 
 
 def _effect_level(interval: Interval, error: float, topics: int) -> float:
-    """Return the confidence level of the effect size, chosen to agree with `interval`.
+    """Return a confidence level for the interval of the effect size, so that it agrees with `interval`.
 
-    The interval of the effect size at this level excludes 0 exactly if `interval` does. The level is that of
-    a t interval whose bound nearer to 0 is the same as that of `interval`.
+    At this level, the interval of the effect size excludes 0 exactly if `interval` does. The level is that of
+    the t interval with the same bound next to 0 as `interval`.
     """
     from scipy.special import stdtr
 
