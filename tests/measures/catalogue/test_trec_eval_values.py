@@ -73,10 +73,10 @@ def qrels_at(path: Path) -> Qrels:
 def test_scores_of_75_runs_equal_trec_eval(
     shared: Path, profile: str, version: str, first: int, all_examples: bool
 ) -> None:
-    """Compare all runs with both versions of trec_eval; `make test` uses one version for each run."""
+    """Compare all runs with both versions of trec_eval; `make test` compares a quarter with each."""
     recorded = list(_reference(shared, version).items())
     compared = 0
-    for (collection, qrels_name, run_name), rows in recorded if all_examples else recorded[first::2]:
+    for (collection, qrels_name, run_name), rows in recorded if all_examples else recorded[first::4]:
         if collection == "clef-ehealth-2014-task3" and run_name == AMBIGUOUS_RUN:
             continue
         qrels = qrels_at(shared / "data" / collection / "qrels" / qrels_name)
@@ -85,7 +85,7 @@ def test_scores_of_75_runs_equal_trec_eval(
         assert not wrong, (collection, qrels_name, run_name, wrong[:5])
         assert number == len(rows)  # every name has a measure
         compared += number
-    assert compared > (700_000 if all_examples else 300_000)
+    assert compared > (700_000 if all_examples else 150_000)
 
 
 AMBIGUOUS_RUN = "GRIUM_EN_Run.1.dat"

@@ -138,7 +138,10 @@ class TestSeveralDimensions:
             ("uRBP(understandability=relevance)", "'relevance' is the topical aspect"),
             ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not an aspect"),
             ("uRBP(thresholds={readability:101})", "the threshold 101 is not a label of 'readability'"),
-            ("RBP_u(thresholds={trust:9})", "the threshold 9 is not a label of 'trust'; labels go from"),
+            (
+                "RBP_u(thresholds={trust:9})",
+                "the threshold 9 is not a label of 'trust'; its labels range from",
+            ),
             ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not an aspect"),
             ("uRBPgr(gains={trust:{1:1.5}})", "numbers from 0 to 1 by aspect and label"),
             ("RBP_u(gains={trust:{1:1}})", "gains requires graded=True"),

@@ -46,7 +46,7 @@ JUDGED = "1 0 a 1\n1 0 b 0\n2 0 c 2\n"
 
 def as_arrays(joined: Joined) -> list[list[int]]:
     columns = (joined.retrieved, joined.offsets, joined.document, joined.rank, joined.first, joined.last)
-    return [[joined.strangers], *(column.tolist() for column in columns)]
+    return [[joined.unknown_topics], *(column.tolist() for column in columns)]
 
 
 class TestJudgedTopics:
