@@ -170,9 +170,8 @@ class TestNumbers:
             scored = CliRunner().invoke(cli, ["evaluate", "qrels.txt", run, "-m", "GMAP", "--format", "json"])
             assert repr(float(row[column])) in scored.stdout
         apart = math.log(float(row["run_mean"])) - math.log(float(row["baseline_mean"]))
-        assert float(row["difference"]) == pytest.approx(
-            apart
-        )  # the difference of the logarithms, which the note explains
+        # The difference of the logarithms, which the note explains.
+        assert float(row["difference"]) == pytest.approx(apart)
         assert "compared by the mean of the logarithms" in done.stderr
 
 

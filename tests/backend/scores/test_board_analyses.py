@@ -515,9 +515,8 @@ def test_scoring_has_priority_over_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert job_execution.run_jobs(
-        system, board_analyses.QUEUE, HANDLERS
-    )  # more analyses are queued, but the turn ended so that scoring can run
+    # True, because more analyses are queued: the turn ended so that scoring can run.
+    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)
     assert len(open_jobs(system)) == waiting - 1
 
 
