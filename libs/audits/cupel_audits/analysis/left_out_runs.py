@@ -1,6 +1,7 @@
-"""Reports of audits that leave groups of runs out of the pool, one after another.
+"""Base class and reports of audits that leave runs out of the pool.
 
-A trial leaves out one group; its result is a LeftOutTrial.
+The runs are divided into groups: single runs or teams. Each trial leaves out one group and returns a
+LeftOutTrial.
 """
 
 import math
@@ -19,20 +20,21 @@ from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.scoring.pool import Mask
 
 FAIR = 0.05
-"""The reports call a collection fair if no run loses more than this share of the ranks, or one rank."""
+"""Reports call a collection fair if no run loses more than this share of the ranks (or one rank)."""
 UNEXPLAINED = 0.1
-"""The reports give no verdict on fairness if the runs leave more than this share of judgments unexplained."""
+"""Largest share of judged documents outside the pool of the runs at which reports judge fairness."""
 
 
 class LeftOutTrial(TypedDict):
-    """The result of leaving out one group; JSON-serialisable. Lists of two are before and after.
+    """The result of leaving out one group of runs; JSON-serialisable.
 
-    depth: of the pool. runs: the indices of the group's runs. brought: lists of a depth, and the judged and
-    the relevant documents that the group alone contributes to the pool of that depth. lost: documents that
-    lose their judgment. tau: by measure, over all runs. scores, ranks: by measure, two lists over the group's
-    runs. unjudged: lists of a depth and two lists over the group's runs: the unjudged share of the first
-    documents. unexplained: judged documents that are not among the first `depth` of any run. Earlier releases
-    did not store it.
+    depth: depth of the pool. runs: indices of the runs in the group. brought: for each pool depth, the depth
+    and the numbers of judged and of relevant documents that only the group contributes to this pool. lost:
+    number of documents that lose their judgment. tau: tau-b over all runs, by measure. scores, ranks: by
+    measure, two lists with a value for each run of the group, in the pool and left out. unjudged: for each
+    depth, the depth and two such lists, with the unjudged share of the first documents. unexplained: number
+    of judged documents that are not among the first `depth` of any run; missing in results of earlier
+    releases.
     """
 
     depth: int
