@@ -96,7 +96,7 @@ def test_report_equals_that_of_an_independent_sampler(systems: str) -> None:
     )
     [half] = [row for row in bias if row[1] == 50]
     assert report.verdict[1:] == (
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
         f"P@3: with 50 per cent of the runs unlabelled, the mean score of the unlabelled runs changes by "
         f"{0 - half[2]:+.4f} and that of the labelled runs by {0 - half[3]:+.4f}. The bias against "
         f"unlabelled runs is {half[4]:.4f}.",

@@ -38,8 +38,8 @@ READING = (
 class MeasurePair:
     """Two measures to correlate, by their texts.
 
-    under: None for two different measures. For one measure under two aspects: its text without an aspect (its
-    base), and the two aspects.
+    under: None for two different measures. For one measure under two aspects: the text of the measure without
+    an aspect, and the two aspects.
     """
 
     first: str
@@ -50,9 +50,9 @@ class MeasurePair:
 class CorrelationResult(TypedDict):
     """The correlation of one pair; JSON-serialisable.
 
-    under: see MeasurePair. overall, by_topic, tau_ap, rbo: None where they are undefined; `undefined` gives
-    the reason for `overall`. topics: tau on each topic. ranks: mid-ranks of the runs by the first and by the
-    second measure.
+    under: see MeasurePair. overall, by_topic, tau_ap, rbo: None where they are undefined. undefined: the
+    reason why `overall` is None. topics: tau on each topic. ranks: mid-ranks of the runs by the first and by
+    the second measure.
     """
 
     under: tuple[str, str, str] | None
@@ -86,10 +86,10 @@ class PairRow:
     undefined_topics: Annotated[
         int, Heading("topics without tau", "where all runs have the same score by one of the measures")
     ]
-    tau_ap: Annotated[float | None, Heading("tau AP", "the first order being the reference")]
+    tau_ap: Annotated[float | None, Heading("tau AP", "with the order by the first measure as the reference")]
     rbo: Annotated[float | None, Heading("RBO", "extrapolated rank-biased overlap of the orders by means")]
     greatest_move: Annotated[
-        float | None, Heading("largest rank change", "of any run; equal runs share the mean of their ranks")
+        float | None, Heading("largest rank change", "of any run; tied runs share the mean of their ranks")
     ]
 
 
@@ -110,7 +110,7 @@ class MidRankRow:
     measure: MeasureCell
     run: RunCell
     rank: Annotated[
-        float, Heading("rank", "by the mean over topics; equal runs share the mean of their ranks")
+        float, Heading("rank", "by the mean over topics; tied runs share the mean of their ranks")
     ]
 
 
@@ -121,7 +121,7 @@ class MoverRow:
     first: FirstCell
     second: SecondCell
     run: RunCell
-    first_rank: Annotated[float, Heading("rank by the first", "equal runs share the mean of their ranks")]
+    first_rank: Annotated[float, Heading("rank by the first", "tied runs share the mean of their ranks")]
     second_rank: Annotated[float, Heading("rank by the second")]
     move: Annotated[float, Heading("ranks lost", "from the first to the second; below 0: ranks gained")]
 
@@ -157,8 +157,8 @@ class CorrelationAudit(OverTopics):
     tied by the first measure only and U by the second only. Overall tau compares means over topics. Tau by
     topic compares the scores on each topic, and is averaged over the topics where neither measure is
     constant. Measures with exact values are compared by exact numbers; other scores are tied if they are
-    equal to 12 decimals. A measure of one aspect is compared under every two aspects; a measure that combines
-    aspects is compared by its component under these.
+    equal to 12 decimals. A measure of one aspect is compared under every two aspects. For a measure that
+    combines aspects, its component is compared under every two aspects.
     """
 
     aspects: OneFlag = setting(True, "also correlate each measure under every two aspects")
@@ -254,7 +254,7 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
 
 
 def _mid_ranks(scores: RunScores) -> list[float]:
-    """Return the rank of each run, 1 for the best; equal runs share the mean of their ranks."""
+    """Return the rank of each run, 1 for the best; tied runs share the mean of their ranks."""
     level = levels(scores.means)
     above = (level[:, None] < level[None, :]).sum(axis=1)
     ties = (level[:, None] == level[None, :]).sum(axis=1)
@@ -373,7 +373,7 @@ def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
 
 
 def _numbers(results: Sequence[CorrelationResult]) -> dict[str, float | int | None]:
-    """Return tau(FIRST,SECOND), and likewise tau_by_topic, tau_ap and rbo."""
+    """Return tau, tau_by_topic, tau_ap and rbo of each pair, such as tau(FIRST,SECOND)."""
     numbers: dict[str, float | int | None] = {}
     for result in results:
         pair = f"({result['first']},{result['second']})"
@@ -405,7 +405,7 @@ def _plots(
             RANKS,
             "ranks",
             title="Ranks of the runs by measure",
-            caption="Lines that cross are runs that exchange ranks.",
+            caption="Lines cross where two runs exchange ranks.",
             x="measure",
             y="rank",
             series="run",

@@ -59,15 +59,16 @@ READING = (
 class PowerResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
-    undefined: why the test could not be run, or None; all fields after it are missing if it is not None.
-    told: number of pairs of runs that differ significantly. smallest: the smallest difference of means that
-    is significant. greatest: the largest that is not. detectable: the true difference that a paired t-test
-    detects. levels: the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is
-    significantly better, `-` if the second is, `.` if neither is.
+    undefined: the reason why the test could not be run, or None. If it is not None, all fields after it are
+    missing. told: number of pairs of runs that differ significantly. smallest: the smallest difference of
+    means that is significant. greatest: the largest difference of means that is not significant. detectable:
+    the true difference of means that a paired t-test detects. levels: the power in percent at each of LEVELS.
+    signs: for each pair, `+` if the first run is significantly better, `-` if the second is, `.` if neither
+    is.
 
     Earlier releases did not store the following. required: the required difference. designs: the detectable
-    difference for each of the topic set sizes. asl: of each pair. by_sample: the number of significant pairs
-    in bootstrap samples of the topics.
+    difference for each number of topics. asl: the achieved significance level of each pair. by_sample: the
+    number of significant pairs in bootstrap samples of the topics.
     """
 
     measure: str
@@ -95,8 +96,8 @@ class PowerRow:
     percent: Annotated[
         float | None, Heading("power in percent", "share of the pairs of runs that differ significantly")
     ]
-    significant: Annotated[int | None, Heading("significant", "number of pairs")]
-    pairs: Annotated[int | None, Heading("pairs", "S (S - 1) / 2 for S runs")]
+    significant: Annotated[int | None, Heading("significant", "number of pairs that differ significantly")]
+    pairs: Annotated[int | None, Heading("pairs", "number of pairs: S (S - 1) / 2 for S runs")]
     smallest: Annotated[float | None, Heading("smallest significant", "difference of means")]
     greatest: Annotated[float | None, Heading("largest not significant", "difference of means")]
     detectable: Annotated[
@@ -223,22 +224,25 @@ PLOTS = (
 class DiscriminativePower(OverTopics):
     """Tests all pairs of runs by every measure with a paired bootstrap test over topics.
 
-    For each pair of runs, z = x - y is the difference on each topic, and t(z) = mean / (s / sqrt(n)). Of B
-    bootstrap samples w* drawn with replacement from z - mean, ASL is the share with |t(w*)| >= |t(z)|. The
-    pair differs significantly if ASL < alpha. The discriminative power is the share of the S (S - 1) / 2
-    pairs that differ significantly. All pairs and measures share the same samples.
+    For each pair of runs, z = x - y is the difference on each topic, and t(z) = mean / (s / sqrt(n)). B
+    bootstrap samples w* are drawn with replacement from z - mean. The achieved significance level (ASL) is
+    the share of samples with |t(w*)| >= |t(z)|. The pair differs significantly if ASL < alpha. The
+    discriminative power is the share of the S (S - 1) / 2 pairs that differ significantly. All pairs and
+    measures share the same samples.
 
-    The required difference is estimated from the same samples w*. For each pair, take the sample with the
-    K-th largest |t(w*)|, where K = alpha B, and the absolute mean of this sample. The largest of these means
-    over all pairs is the required difference (Sakai, SIGIR 2006). The detectable difference is the true
-    difference that a paired t-test at alpha detects with the given power (Sakai, IRJ 2016). The difference of
-    the powers of two measures has an interval over samples of topics.
+    The required difference is estimated from the same samples w*. For each pair, take the absolute mean of
+    the sample with the K-th largest |t(w*)|, where K = alpha B. The largest of these means over all pairs is
+    the required difference (Sakai, SIGIR 2006). The detectable difference is the true difference that a
+    paired t-test at alpha detects with the given power (Sakai, IRJ 2016). For every two measures, the report
+    gives the difference of their powers, with an interval over samples of topics.
     """
 
     replicates: Replicates = setting(10_000, "number of bootstrap samples of the topics")
     alpha: Probability = setting(0.01, "significance level for each pair of runs")
-    power: Probability = setting(0.8, "power of the t-test, for detectable differences")
-    sizes: Sizes = setting((10, 25, 50, 100, 200), "numbers of topics, for detectable differences")
+    power: Probability = setting(0.8, "power of the t-test that the detectable differences refer to")
+    sizes: Sizes = setting(
+        (10, 25, 50, 100, 200), "numbers of topics for which detectable differences are reported"
+    )
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -260,7 +264,10 @@ class DiscriminativePower(OverTopics):
             yield self._test(score_runs(subject, subject.measures[trial]), seed)
 
     def _test(self, scores: RunScores, seed: int) -> PowerResult:
-        """Test all pairs by one measure; `seed` is that of the audit, so all measures share the samples."""
+        """Test all pairs of runs by one measure.
+
+        seed: the seed of the audit, so that all measures share the bootstrap samples.
+        """
         power = discriminative_power(scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed)
         result = PowerResult(measure=scores.measure, notes=[*scores.notes], undefined=power.undefined)
         if power.undefined is not None:

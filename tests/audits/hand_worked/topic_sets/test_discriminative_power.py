@@ -99,8 +99,8 @@ def test_report_equals_that_of_an_independent_bootstrap() -> None:
         report,
         verdict=[
             f"{measure}: 4 of 6 pairs of runs (66.67%) differ significantly by the paired bootstrap test at "
-            "alpha 0.1, uncorrected; the smallest significant difference is 0.5, the largest not significant "
-            "0.1."
+            "alpha 0.1, uncorrected; the smallest significant difference is 0.5; the largest difference "
+            "that is not significant is 0.1."
             for measure in ("P@4", "AP@4")
         ],
         numbers={

@@ -95,7 +95,7 @@ PLOT = Plot.heatmap(
     OUTCOMES,
     "checks",
     title="Outcome of each check",
-    caption="Share of the random instances that are no counterexample; a check holds only if it is 1.",
+    caption="Share of the random instances that are not counterexamples; a check holds only if it is 1.",
     x="check",
     y="measure",
     value="share",
@@ -115,7 +115,7 @@ class Desiderata(Audit):
 
     The instances are short random lists of judged documents. An error of size s is a document ranked above s
     documents that have higher labels; all other documents are in order. An aspect without an error has the
-    same label throughout, unless the check says otherwise. Which of the two aspects has the error is random.
+    same label throughout, unless the check says otherwise. The aspect with the error is drawn at random.
 
     D1: a larger error at the same rank scores strictly lower. D2: the same error one rank higher scores
     strictly lower, if labels are equally far apart. D3: an error by a document of a lower label scores
@@ -234,7 +234,10 @@ def _outcome(result: CheckResult) -> str | None:
 
 
 def _score_lists(measure: Measure, names: Sequence[str], lists: Sequence[LabelledList]) -> Floats:
-    """Return float64[lists]. Lists of the same scales and weights are scored together, each as a topic."""
+    """Return the score of each list, float64[lists].
+
+    Each list is scored as a topic. Lists with the same scales and weights are scored together.
+    """
     scores = np.empty(len(lists))
     keys = [(ranked.factors, ranked.weights) for ranked in lists]
     for key in dict.fromkeys(keys):
