@@ -28,10 +28,10 @@ Curve = Annotated[
     Word("incomplete, downsampling or pool_depth", ("incomplete", "downsampling", "pool_depth")),
 ]
 READING = (
-    "All measures are compared with the order of runs by the classic measure under all judgments. A measure "
-    "can preserve its own order and still have a low tau, because its own order differs from this order.",
-    "A text-based measure scores unjudged documents by their text. Under all judgments the classic measure "
-    "has tau 1 by definition, so compare how the curves fall.",
+    "All measures are compared with the reference, the order of runs by the classic measure under all "
+    "judgments. A measure can preserve its own order and still have a low tau, if the two orders differ.",
+    "A text-based measure scores unjudged documents by their text. Under all judgments, the classic measure "
+    "has tau 1 by definition, so compare how fast the curves fall.",
 )
 
 

@@ -23,14 +23,14 @@ READING = (
     "reverse of the other. It takes ties into account. Overall tau compares means over topics. Tau by topic "
     "is computed on each topic and averaged over the topics where it is defined.",
     f"{STRONG_IN_PAIRS} if no scores are tied. By convention, orders with a greater tau are called similar. "
-    "A low tau between measures of different properties is not a fault. Measures of the same property that "
-    "have a low tau by topic and a high one overall may differ by noise that the mean reduces.",
+    "A low tau between measures of different properties is not a fault. If two measures of the same "
+    "property have a low tau by topic but a high overall tau, they may differ by noise that averages out.",
     "Ferrante et al. (2019, Tables 1 and 2) report 0.38 to 0.99 by topic and 0.70 to 0.98 overall between "
-    "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro et "
-    "al. (CIKM 2021, Table 4) print much lower values between measures of several aspects, which do not fit "
-    "tau on scores (libs/measures/READINGS.md, reading 7): expect higher ones. Palotti et al. (CIKM 2018) "
-    "report 0.90 between RBP and uRBP on CLEF eHealth 2015, 0.84 between RBP and H, and 0.48 between "
-    "relevance and understandability.",
+    "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro "
+    "et al. (CIKM 2021, Table 4) print much lower values between measures of several aspects. These are not "
+    "consistent with tau on scores (libs/measures/READINGS.md, reading 7), so expect higher values. Palotti "
+    "et al. (CIKM 2018) report 0.90 between RBP and uRBP on CLEF eHealth 2015, 0.84 between RBP and H, and "
+    "0.48 between relevance and understandability.",
 )
 
 
@@ -209,8 +209,8 @@ class CorrelationAudit(OverTopics):
             result["rbo"] = overlap(first.means, second.means, p=self.rbo_p).value
         return result
 
-    def report(self, about: SubjectSummary, found: Mapping[int, CorrelationResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, CorrelationResult]) -> AuditReport:
+        results = list(by_trial.values())
         measures = [result for result in results if result["under"] is None]
         aspects = [result for result in results if result["under"] is not None]
         tables = (
@@ -342,7 +342,7 @@ def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> 
 
 
 def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
-    """Yield sentences on pairs of measures or of aspects; `what` names them in the plural."""
+    """Yield sentences on pairs of measures or of aspects; `what` is the plural noun, such as measures."""
     defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
     if not defined:
         if results:

@@ -28,9 +28,9 @@ Sizes = Annotated[
 ]
 
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-"""Other significance levels at which the power is reported."""
+"""Additional significance levels at which the power is reported."""
 LISTED_PAIRS = 5_000
-"""Largest number of pairs of the ASL curve of a measure; of more pairs, evenly spaced ones are listed."""
+"""Maximum number of pairs in the ASL curve of a measure; if there are more, evenly spaced ones are listed."""
 SCORES_PER_DOCUMENT = 4
 """Number of resampled scores that cost about as much as scoring a document."""
 
@@ -39,20 +39,20 @@ READING = (
     "difference as extreme as the observed one under the hypothesis that the runs have equal means. All "
     "pairs and all measures share the same samples, so their powers can be compared.",
     "A measure by which more pairs differ significantly is more consistent over topics, but not necessarily "
-    "more valid. The count is not corrected for the number of pairs: of pairs of runs with equal means, "
-    "about a share of alpha differs significantly by chance.",
+    "more valid. The count is not corrected for the number of pairs: if all runs had equal means, a share "
+    "of about alpha of the pairs would differ significantly by chance.",
     "With this test, 10,000 replicates and alpha 0.01, Maistro et al. (CIKM 2021, Table 4) report 57% to 86% "
     "on TREC's Web tracks (30 to 71 runs) for CAM and for TOMA with Euclidean and Manhattan distance, of "
     "which Manhattan was most often the best. They report 47% to 81% for MM, and 6% to 77% for Chebyshev "
     "distance, most often the lowest. On tracks of 6 and 9 runs they report values from 0% to 75%.",
-    "The interval of a difference of powers is the sampling error of the topics. It comes from 1,000 "
+    "The interval of a difference of powers covers the sampling error of the topics. It comes from 1,000 "
     "bootstrap samples of the topics, in which all pairs are tested again with a paired t-test at alpha. It "
     "holds for these runs and for two measures chosen beforehand: it is not corrected for the number of "
     "pairs of measures.",
-    "The required difference (Sakai, SIGIR 2006) is a difference of observed means from which on pairs of "
-    "these runs differ significantly. The detectable difference is a true difference, which the paired "
-    "t-test detects with the given power. The ASL curve sorts the pairs by ASL, largest first: the sooner it "
-    "falls below alpha, the more pairs differ significantly.",
+    "The required difference (Sakai, SIGIR 2006) is an estimate: pairs of these runs differ significantly if "
+    "their observed means differ by at least as much. The detectable difference is a true difference that "
+    "the paired t-test detects with the given power. The ASL curve sorts the pairs by achieved significance "
+    "level (ASL), largest first. The sooner it falls below alpha, the more pairs differ significantly.",
 )
 
 
@@ -302,8 +302,8 @@ class DiscriminativePower(OverTopics):
             return None
         return smallest_difference(variance, topics, alpha=self.alpha, target_power=self.power)
 
-    def report(self, about: SubjectSummary, found: Mapping[int, PowerResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, PowerResult]) -> AuditReport:
+        results = list(by_trial.values())
         rows = list(map(_power_row, results))
         defined = [result for result in results if result["undefined"] is None]
         agreement = [_agreement_row(*pair) for pair in combinations(defined, 2)]

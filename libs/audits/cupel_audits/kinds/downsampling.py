@@ -36,10 +36,9 @@ KEPT = sample_curves.Axis(
 )
 READING = (
     "Judgments are removed at random, as if fewer documents had been judged. The documents stay in the pool, "
-    "unjudged. A shallower pool lacks "
-    "judgments systematically; use `pool_depth` for its effect.",
-    "All judgments together are taken as the truth, but they are a sample themselves. So tau shows how "
-    "stable the order is, not how correct it is.",
+    "unjudged. In a shallower pool, judgments are missing systematically: see `pool_depth`.",
+    "The order of runs under all judgments is the reference, but these judgments are a sample themselves. So "
+    "tau shows how stable the order is, not how correct it is.",
 )
 Repeats = Annotated[int, whole_number()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]

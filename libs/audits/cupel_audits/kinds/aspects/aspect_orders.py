@@ -30,7 +30,7 @@ class FamilyScores(TypedDict):
     """Scores of the runs for one component measure.
 
     aspects, aggregates: the mean scores of the runs by aspect and by aggregate. topics: for each pair of
-    aggregates, their texts, and tau-b by topic as a mean over the topics where it is defined.
+    aggregates, their texts, and the mean of tau-b over the topics where it is defined.
     """
 
     aspects: dict[str, list[float]]

@@ -43,8 +43,8 @@ class Aspects(Audit):
 
     2. Documents: for each measure and topic, the documents of the run with the highest score. A zero-aspect
        document has no label above the lowest on any aspect. The report gives the share of zero-aspect
-       documents at the first `first` ranks, by measures cut off at `first`. It gives the mean sum of label
-       indices in bins of the first `depth` ranks, by measures cut off at `depth`.
+       documents at the first `first` ranks, with the measures cut off at `first`. It also gives the mean sum
+       of label indices in bins of the first `depth` ranks, with the measures cut off at `depth`.
 
     3. Orders: the scores of the runs by aspect, the runs that another run dominates, and the pairs of runs on
        which aggregates disagree.
@@ -119,7 +119,7 @@ class Aspects(Audit):
             AspectFamily(family.component, tuple(select_possible(family))) for family in families
         ], missing
 
-    def report(self, about: SubjectSummary, found: Mapping[int, AspectsResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
         rules = CountingRules(
             count_unjudged=self.count_unjudged,
             exclude_unjudged=self.exclude,
@@ -127,7 +127,7 @@ class Aspects(Audit):
             width=self.width,
         )
         reports = []
-        for result in found.values():
+        for result in by_trial.values():
             if "measures" in result:
                 reports.append(score_bounds.report(about, result))
             elif "zero" in result:

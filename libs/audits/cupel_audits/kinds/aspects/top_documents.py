@@ -359,7 +359,7 @@ def _undefined(
         if quality.labels is None:
             empty.setdefault(quality.ranks, []).append(quality.measure)
     for ranks, measures in empty.items():
-        yield f"quality at ranks {ranks}: the best runs of {', '.join(measures)} end before them"
+        yield f"quality at ranks {ranks}: no document of the best runs of {', '.join(measures)} counts"
 
 
 def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
