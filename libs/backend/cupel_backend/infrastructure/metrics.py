@@ -1,8 +1,8 @@
 """The service's Prometheus metrics. Only this module imports prometheus_client.
 
-Every metric is declared here. Each process writes its counts to a file of its own in the folder `metrics`;
-the process that answers a scrape adds them up. The states of queues, jobs and audit alerts are read from the
-database during the scrape.
+Every metric is declared here. Each process writes its counts to its own file in the folder `metrics`. The
+process that answers a scrape sums the counts of all files. The states of queues, jobs and audit alerts are
+read from the database during the scrape.
 """
 
 import fcntl
@@ -101,7 +101,10 @@ JOB_WAIT = _histogram(
     "cupel_job_wait_seconds", "Time from the creation of a job to its stored results.", "queue"
 )
 WAKEUPS = _counter(
-    "cupel_wakeups", "Wake-up messages sent to workers, by whether the broker took them.", "queue", "outcome"
+    "cupel_wakeups",
+    "Wake-up messages sent to workers, by whether the broker accepted them.",
+    "queue",
+    "outcome",
 )
 STORAGE_DURATION = _histogram(
     "cupel_storage_operation_duration_seconds",
@@ -132,7 +135,7 @@ class Metrics:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # prometheus_client reads the folder from the environment at this moment (see Settings.prepare).
+        # MultiProcessValue reads the folder from the environment, where Settings.prepare set it.
         values.ValueClass = values.MultiProcessValue()
         self._counters = {
             metric: Counter(metric.name, metric.help, metric.labels, registry=None)
@@ -165,7 +168,7 @@ class Metrics:
         self._observe(JOB_WAIT, waited.total_seconds(), queue)
 
     def count_wake_up(self, queue: str, sent: bool) -> None:
-        """Count a wake-up. sent: whether the broker took it."""
+        """Count a wake-up. sent: whether the broker accepted it."""
         self._count(WAKEUPS, queue, "sent" if sent else "failed")
 
     def observe_storage(self, operation: str, succeeded: bool, seconds: float) -> None:
@@ -248,7 +251,7 @@ class _ProcessCounts(Collector):
 
 @contextmanager
 def _scrape_lock(folder: Path) -> Iterator[None]:
-    """Allow one scrape at a time: a second one could count an ended process twice, or miss it."""
+    """Allow one scrape at a time, because two at once could count an ended process twice or never."""
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -301,7 +304,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
             counts = select(jobs.c.queue, func.count()).where(state).group_by(jobs.c.queue)
             by_queue = {queue: float(count) for queue, count in connection.execute(counts)}
             families.append(_gauge_family(metric, by_queue))
-        # A job that failed without being charged has been waiting since its creation.
+        # A job with an error has been waiting since its creation; its ready_at is only the end of a pause.
         since = case((jobs.c.error.is_not(None), jobs.c.created_at), else_=jobs.c.ready_at)
         oldest = select(jobs.c.queue, func.min(since)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
         ages = {queue: (source.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
@@ -309,7 +312,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
 
 
 def _raised_alerts(source: StateSource) -> Metric:
-    """Count the alerts of each track that are raised for the newest audit."""
+    """Count the alerts of each track that the newest audits raised."""
     other = alarms.alias()
     last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     query = (

@@ -42,7 +42,7 @@ VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreView:
-    """A measure's aggregate value for a submission, with everything that it depends on.
+    """The score of a submission by a measure, with everything that it depends on.
 
     value: None if the aggregate is undefined. exact: the unrounded value as p/q, if it is stored. scale: the
     measure's scale type and what it permits. topics: number of topics of the version. missing_topics: topics
@@ -98,8 +98,8 @@ def read_scores(
         texts = [tracks.parse_measure(text, track) for text in measures] or list(track.measures)
         rows = connection.execute(_select_scores(submission, version, track.profile, texts)).all()
     aspects = tracks.parse_aspects(track)
-    found = {row.measure: _build_view(row, version, aspects) for row in rows}
-    return tuple(found[text] for text in dict.fromkeys(texts) if text in found)
+    views = {row.measure: _build_view(row, version, aspects) for row in rows}
+    return tuple(views[text] for text in dict.fromkeys(texts) if text in views)
 
 
 def read_topic_scores(
@@ -204,7 +204,7 @@ class _EvaluationInput:
 
 
 def evaluate(system: System, claim: Claim) -> None:
-    """Handle a claimed job: score its submission by those of its measures that have no score yet.
+    """Handle a claimed job: score its submission by each of its measures that has no score yet.
 
     Scores are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
@@ -245,7 +245,7 @@ def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, An
     judged = load_qrels(system.blobs, inputs.version.blob)
     ranking = unpack(system.blobs.get(inputs.run.ranking_blob))
     joined = join(ranking, judged, profile=profile, depth=inputs.track.depth)
-    found = evaluator.evaluate(judged, joined, inputs.measures)
+    result = evaluator.evaluate(judged, joined, inputs.measures)
     exact = evaluator.exact_means(judged, joined, inputs.measures, depth=inputs.track.depth)
     keys = {
         "submission_id": inputs.submission.id,
@@ -255,7 +255,8 @@ def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, An
         "missing_topics": _count_missing_topics(joined),
     }
     return [
-        keys | _score_columns(measure, values, exact.get(measure)) for measure, values in found.values.items()
+        keys | _score_columns(measure, values, exact.get(measure))
+        for measure, values in result.values.items()
     ]
 
 
