@@ -35,7 +35,7 @@ def run_jobs(
     *,
     on_renewal: Callable[[], None] = _do_nothing,
 ) -> bool:
-    """Run jobs of `queue` for `turn_seconds` at most; return whether there may be more.
+    """Run jobs of `queue` for `turn_seconds` at most; return whether more jobs may wait.
 
     The function also returns when an urgent job waits, unless `queue` is the urgent one. An exception of a
     handler is stored as the error of its job. on_renewal: called after each renewal of a lease.

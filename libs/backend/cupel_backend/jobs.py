@@ -323,7 +323,7 @@ def sweep(system: System) -> SweepResult:
         dead = [row.track_id for row in freed if row.dead_at is not None]
         bump_revision(connection, dead)
         counts = connection.execute(waiting).all()
-    for queue, count in counts:  # One per process is enough, because it runs several jobs.
+    for queue, count in counts:  # One per process is enough: it runs several jobs.
         system.wake_ups.send(queue, times=min(count, system.settings.workers))
     return SweepResult(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
@@ -334,8 +334,8 @@ def sweep(system: System) -> SweepResult:
 def get(system: System, principal: Principal, id: str) -> Job:
     """Return the job `id`; raise NotFound if the caller may not see it.
 
-    Visible are the jobs of submissions of the caller's team, to organisers also the jobs of their tracks, and
-    to admins all jobs.
+    Participants see the jobs of their team's submissions. Organisers also see the jobs of their tracks.
+    Admins see all jobs.
     """
     with reading(system.engine) as connection:
         return _build_job(_find_visible(connection, principal, id))

@@ -20,7 +20,7 @@ T = TypeVar("T")
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Data folder of the service (default: CUPEL_DATA, else ./cupel-data).",
+    help="Data folder of the service (default: CUPEL_DATA or ./cupel-data).",
 )
 
 
@@ -30,8 +30,8 @@ USAGE, SERVICE_FAILED = 2, 3
 REMEDIES = {
     "token-unknown": "list the tokens with `cupel admin tokens`",
     "job-unknown": "list the jobs with `cupel admin jobs`",
-    "database-busy": "check that the database runs and that CUPEL_DATABASE has its address",
-    "storage-failed": "check that the object store runs and that CUPEL_BLOBS and CUPEL_S3_... name it",
+    "database-busy": "check that the database runs and that CUPEL_DATABASE is its URL",
+    "storage-failed": "check that the object store runs and that CUPEL_BLOBS and CUPEL_S3_... are correct",
 }
 """Error code -> remedy, for errors whose remedy on the command line differs from the remedy of the API."""
 

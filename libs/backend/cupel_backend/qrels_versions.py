@@ -1,8 +1,8 @@
 """Qrels versions of a track: uploaded as drafts, published, never modified.
 
-Publishing queues an evaluation for every submission. The version becomes current once all of them have
-finished (`rescoring.switch_version`). A later version supersedes an unfinished one. Leaderboards of
-versions that were current once stay readable.
+Publishing queues an evaluation for every submission. The version becomes current once all evaluations have
+ended (`rescoring.switch_version`). If another version is published before, it supersedes this one. The
+leaderboards of all versions that were ever current stay readable.
 """
 
 import shutil

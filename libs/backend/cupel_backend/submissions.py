@@ -74,7 +74,7 @@ class Submission:
     withdrawn_at: datetime | None
     findings: Findings
     profile_effects: Mapping[str, Any]
-    """`single_precision`, `rank_column`: `count` and first `topics` whose order the profile would change."""
+    """`single_precision`, `rank_column` -> `count` and the first `topics` whose order would change."""
     jobs: tuple[Job, ...]
     state: SubmissionState
 

@@ -1,4 +1,4 @@
-"""The OpenAPI description. Headers, examples and enumerations are added to the description by FastAPI."""
+"""The OpenAPI description that FastAPI generates, with additional headers, examples and enumerations."""
 
 import re
 from collections.abc import Iterable, Iterator

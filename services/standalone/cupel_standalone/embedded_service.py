@@ -67,7 +67,7 @@ def lock_data_folder(data: Path) -> Iterator[IO[str]]:
 
 
 def write_lock_owner(lock_file: IO[str], url: str) -> None:
-    """Write this process and its URL to the lock file, for the message of a second `cupel serve`."""
+    """Write the id and URL of this process to the lock file; a second `cupel serve` reports them."""
     lock_file.truncate(0)
     lock_file.write(json.dumps({"pid": os.getpid(), "url": url}))
     lock_file.flush()

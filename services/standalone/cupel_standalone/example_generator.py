@@ -173,7 +173,7 @@ def make_candidate(document: str, ease: float, random: Random) -> Candidate:
 
 
 def rank(team: Team, system: int, topic: str, documents: list[Candidate]) -> list[tuple[str, float]]:
-    """Return the ranking of one system for one topic. Scores are rounded as in the run file, so some tie."""
+    """Return the ranking of one system for one topic, with scores rounded as in the run file."""
     team_random = Random(f"{SEED}/{team.name}/{topic}")
     system_random = Random(f"{SEED}/{team.name}/{system}/{topic}")
     skill = team.skill * SYSTEM_SKILL[system]

@@ -65,7 +65,7 @@ class Child:
     inherited: file descriptors that the process inherits.
     started, due: times of the last start and of the next restart, on the monotonic clock.
     deaths: consecutive deaths; the count restarts after a lifetime of more than `stable_seconds`.
-    has_come_up: whether the process has ever lived that long.
+    has_come_up: whether the process has ever lived for more than `stable_seconds`.
     unfinished: output after the last newline.
     """
 

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
-"""Minimum time between two checks of a running part whether it should stop. It checks between trials only."""
+"""Minimum time between two checks whether a running part should stop. Checks happen between trials."""
 
 MAX_TRIALS = 20_000
 """Maximum number of trials of an audit, because its report needs all their results in memory."""

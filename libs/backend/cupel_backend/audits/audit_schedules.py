@@ -201,7 +201,7 @@ def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, A
         audit_requests.request(system, caller, row.track, **row.request, slot=ScheduleSlot(row.id, slot))
         is_requested = True
     except IntegrityError:
-        pass  # a scheduler that died before it updated the schedule, or another one, requested it
+        pass  # already requested, by another scheduler or before a crash
     except (Unavailable, TooMany):
         return False  # the next tick tries again
     except Problem as refusal:
@@ -217,7 +217,7 @@ def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, A
 
 
 def _read_trigger(connection: Connection, track: Row[Any], every_runs: int | None) -> int:
-    """Return the value that triggers a schedule without cron: number of the current version, or of runs."""
+    """Return the number that triggers a schedule without cron: the current version or the number of runs."""
     if every_runs is None:
         return track.current or 0
     counted = select(func.count(distinct(submissions.c.run_id))).where(submissions.c.track_id == track.id)

@@ -1,4 +1,4 @@
-"""A clock that agrees on all machines of a service.
+"""A clock that shows the same time on all machines of a service.
 
 Leases and deadlines are compared with the time on several machines, whose system clocks may differ.
 """

@@ -32,7 +32,7 @@ DATABASE_BUSY = refusal("database-busy")
 
 RETRY_SECONDS = 2
 BUSY_SECONDS = 10
-"""Seconds that a writer waits for another writer. A lease is longer, so it can still be renewed in time."""
+"""Seconds that a writer waits for another writer. Leases last longer, so a renewal that waits is in time."""
 LARGEST_PAGE = 500
 KEPT = 4
 """Maximum number of idle PostgreSQL connections that a process keeps open."""
@@ -51,7 +51,7 @@ POSTGRESQL = {
     " -c idle_in_transaction_session_timeout=60s"  # a stopped process must not keep its locks
     " -c timezone=UTC -c datestyle=ISO",  # in other time zones, times at the end of year 9999 overflow
     "client_encoding": "utf8",
-    "target_session_attrs": "read-write",  # not a standby
+    "target_session_attrs": "read-write",  # no standby server
     "application_name": "cupel",
 }
 """Connection parameters for PostgreSQL, mostly time limits."""

@@ -96,7 +96,9 @@ REQUEST_DURATION = _histogram(
 CHECKS = _counter("cupel_checks", "Uploaded files checked, by verdict.", "kind", "verdict")
 CHECK_DURATION = _histogram("cupel_check_duration_seconds", "Time to check an uploaded file.", "kind")
 ATTEMPTS = _counter("cupel_job_attempts", "Attempts to run a job, by outcome.", "queue", "outcome")
-ATTEMPT_DURATION = _histogram("cupel_job_attempt_duration_seconds", "Duration of an attempt.", "queue")
+ATTEMPT_DURATION = _histogram(
+    "cupel_job_attempt_duration_seconds", "Duration of an attempt to run a job.", "queue"
+)
 JOB_WAIT = _histogram(
     "cupel_job_wait_seconds", "Time from the creation of a job to its stored results.", "queue"
 )
@@ -117,7 +119,7 @@ EXPIRED_LEASES = _counter(
     "cupel_expired_leases", "Expired leases of jobs, by whether the job was queued again or died.", "outcome"
 )
 QUEUED = _gauge("cupel_queued_jobs", "Jobs that wait for a worker.", "queue")
-RUNNING = _gauge("cupel_running_jobs", "Jobs that hold a lease.", "queue")
+RUNNING = _gauge("cupel_running_jobs", "Jobs that are running.", "queue")
 DEAD = _gauge("cupel_dead_jobs", "Jobs that failed on every attempt.", "queue")
 OLDEST = _gauge(
     "cupel_oldest_queued_job_age_seconds", "Time for which the oldest queued job has been ready.", "queue"

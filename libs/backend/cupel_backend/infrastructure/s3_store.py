@@ -1,8 +1,8 @@
 """Blobs in a bucket of an S3 server. Only this module imports boto3.
 
 S3 writes objects atomically, and the key of a blob is the digest of its content, so an object is never
-overwritten with other content. So the module needs neither locks nor conditional writes, which few S3 servers
-support.
+overwritten with other content. Locks and conditional writes, which few S3 servers support, are not
+needed.
 """
 
 import os

@@ -27,7 +27,7 @@ Pause = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WrongSetting(Exception):
-    """Invalid settings. The message has a sentence for each of them, with the name of its variable."""
+    """Invalid settings. The message has one sentence per invalid setting, which names its variable."""
 
 
 class Settings(BaseSettings):
@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     )
     workers: int = Field(2, ge=1, description="number of processes of a worker")
     checkers: int = Field(
-        2, ge=1, description="number of check processes of a gateway, which check one upload each"
+        2, ge=1, description="number of check processes of a gateway; each checks one upload at a time"
     )
     checker_megabytes: int = Field(
         3072, ge=1, description="limit on the address space of a check process in megabytes"
@@ -85,7 +85,7 @@ class Settings(BaseSettings):
         2.0, description="pause before a failed job is tried again, multiplied by its number of attempts"
     )
     turn_seconds: Span = Field(
-        5.0, description="time for which a worker process takes jobs of one queue before it yields"
+        5.0, description="time for which a worker process runs jobs of one queue before the other queues"
     )
     job_seconds: Span = Field(600.0, description="time limit of a job, after which its process is killed")
     worker_megabytes: int = Field(
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     )
     attempts: int = Field(3, ge=1, description="number of attempts after which a job is dead")
     analysis_seconds: Pause = Field(
-        5.0, description="shortest time between two analyses of the boards of a track"
+        5.0, description="minimum time between two analyses of the leaderboards of a track"
     )
 
     upload_megabytes: int = Field(512, ge=1, description="size limit of an uploaded file in megabytes")
@@ -104,7 +104,7 @@ class Settings(BaseSettings):
         1000, ge=1, description="maximum number of unscored submissions of a team to a track"
     )
     upload_hours: Span = Field(6.0, description="age at which a partial upload is removed")
-    key_hours: Span = Field(48.0, description="time for which an Idempotency-Key is remembered")
+    key_hours: Span = Field(48.0, description="time for which an Idempotency-Key is stored")
 
     metrics_port: int = Field(
         0,
@@ -281,7 +281,7 @@ class FromFiles(PydanticBaseSettingsSource):
             reason = getattr(error, "strerror", None) or "it is not text"
             raise WrongSetting(f"{name} names {os.environ[name]}, which cannot be read: {reason}") from None
         if not value.isprintable():
-            raise WrongSetting(f"{name} names {os.environ[name]}, which holds more than one line of text")
+            raise WrongSetting(f"{name} names {os.environ[name]}, which contains more than one line of text")
         return value
 
 
@@ -336,11 +336,11 @@ def read_settings(**overrides: object) -> Settings:
 def _describe_error(error: Mapping[str, Any]) -> str:
     """Return a sentence for an error of pydantic. It never contains a secret."""
     reason = error["msg"].removeprefix("Value error, ")
-    if not error["loc"]:  # _check_combinations
+    if not error["loc"]:  # raised by _check_combinations
         return str(reason)
     name = str(error["loc"][0])
     field = Settings.model_fields[name]
-    is_secret = name in ("database", "broker") or field.annotation is SecretStr  # URLs may hold passwords
+    is_secret = name in ("database", "broker") or field.annotation is SecretStr  # URLs may contain passwords
     value = "" if is_secret else f" is {error['input']!r}"
     default = _format_value(field.default)
     about = f"{field.description}; default {default!r}" if default else field.description

@@ -42,7 +42,7 @@ FOLDER = "folder"
 
 
 class FolderChannel(filesystem.Channel):
-    """kombu's folder of messages, changed so that the folder may be deleted at any time."""
+    """kombu's filesystem channel, changed so that its folder may be deleted at any time."""
 
     @property
     def data_folder_in(self) -> str:
@@ -74,7 +74,7 @@ class FolderTransport(filesystem.Transport):
     """A Celery transport over a folder, polled by a timer of the worker's event loop.
 
     With kombu's own transport, Celery uses its blocking pool, whose processes share one pipe behind a lock.
-    A process that is killed while it waits there never releases the lock, so the whole pool stops for good.
+    A process that is killed while it holds the lock never releases it, so the whole pool stops for good.
     With an event loop, each process has its own pipe.
     """
 
@@ -131,7 +131,7 @@ class WakeUps:
     """A sender of wake-ups. Its callers neither wait for the broker nor see its errors."""
 
     def __init__(self, settings: Settings, record: Callable[[str, bool], None]) -> None:
-        """record: called for each wake-up with the queue and whether the broker took the message."""
+        """record: called for each wake-up with the queue and whether the broker accepted it."""
         self._app = _make_app(settings)
         self._record = record
         self._pending: dict[str, int] = {}
@@ -287,7 +287,7 @@ def _transport_options(settings: Settings, longest: float) -> dict[str, Any]:
         _patch_redis_transport()
         return {
             **SINGLE_ATTEMPT,
-            "visibility_timeout": int(3 * longest),  # less would redeliver messages of running jobs
+            "visibility_timeout": int(3 * longest),  # a lower value redelivers messages of running jobs
             "unacked_restore_throttle": 1,  # restore messages of lost workers every 10 s instead of 100 s
             "socket_connect_timeout": BROKER_SECONDS,
             "socket_timeout": 3 * BROKER_SECONDS,  # more than the 1 s for which a consumer's BRPOP blocks

@@ -58,12 +58,12 @@ QUEUE = "audit"
 """Analyses and evaluations have separate queues, because scores must never wait for an analysis."""
 
 MAX_SUBMISSIONS = 1000
-"""Maximum number of submissions of a board that is analysed, which have half a million pairs."""
+"""Maximum number of submissions of an analysed board; 1,000 submissions have half a million pairs."""
 
 ONE_SUBMISSION = "only one submission is ranked"
 
 METHOD_PREFIX = f"{board_analysis.METHOD}:"
-"""Prefix of the basis of every analysis by the current method. Analyses of older releases have others."""
+"""Prefix of the basis of every analysis by the current method. Earlier releases use other prefixes."""
 
 Board = tuple[int, str]
 """Id of a qrels version, and the canonical text of a measure."""
@@ -118,7 +118,7 @@ class StoredAnalysis:
 def read_analysis(
     connection: Connection, track: Row[Any], version: Row[Any] | None, measure: str
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
-    """Return the analysis of a board in its current state, and rank information by submission."""
+    """Return the current analysis of a board, and a mapping of submission ids to rank information."""
     if version is None:
         return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
     ranked = _sort_canonically(connection.execute(_select_ranked(track, _is_board(version, measure))))
@@ -187,7 +187,7 @@ def _select_stored(track: Row[Any], boards: ColumnElement[bool]) -> Select[Any]:
 
 
 def _sort_canonically(rows: Any) -> list[Row[Any]]:
-    """Sort by content, so that equal runs give bit-equal analyses in any order of submission."""
+    """Sort by content, so that the order of submission does not change any bit of an analysis."""
     return sorted(rows, key=lambda row: (row.digest, row.value, row.id))
 
 
@@ -310,7 +310,7 @@ def _has_analysis(track: Row[Any]) -> ColumnElement[bool]:
 def _find_due_boards(
     connection: Connection, track: Row[Any], boards: ColumnElement[bool]
 ) -> dict[Board, str]:
-    """Return board -> current basis, for those of `boards` without an analysis for their current basis."""
+    """Return board -> current basis for the boards that have no analysis for this basis."""
     stored = connection.execute(_select_stored(track, analysis_rows.c.qrels_id.in_(_select_versions(track))))
     analysed = {(row.qrels_id, row.measure): row.basis for row in stored}
     rows = connection.execute(_select_ranked(track, boards))

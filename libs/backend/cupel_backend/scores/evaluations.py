@@ -44,9 +44,9 @@ VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
 class ScoreView:
     """The score of a submission by a measure, with everything that it depends on.
 
-    value: None if the aggregate is undefined. exact: the unrounded value as p/q, if it is stored. scale: the
-    measure's scale type and what it permits. topics: number of topics of the version. missing_topics: topics
-    absent from the run; each counts with the measure's value for an empty ranking.
+    value: None if the aggregate is undefined. exact: the unrounded value as p/q, if it is stored. scale:
+    scale type of the measure, and the operations that it permits. topics: number of topics of the version.
+    missing_topics: number of topics that the run lacks; each has the measure's value for an empty ranking.
     """
 
     measure: str
@@ -89,7 +89,7 @@ def read_scores(
 ) -> tuple[ScoreView, ...]:
     """Return a submission's scores by `measures` (default: the plan) under a version (default: current).
 
-    Scores that are not computed yet are left out.
+    Scores that are not computed yet are omitted.
     """
     with reading(system.engine) as connection:
         track, version = find_track_and_version(connection, principal, submission, qrels)
@@ -125,9 +125,10 @@ def read_topic_scores(
 def find_version(
     connection: Connection, principal: Principal, track: Row[Any], number: int | None
 ) -> Row[Any] | None:
-    """Return the published version `number` of the track (default: the current one, None if there is none).
+    """Return the published version `number` of the track (default: the current one).
 
-    Raises NotFound for an unknown version. Versions that were never current are visible to organisers only.
+    Returns None if `number` is None and no version is current. Raises NotFound for an unknown version.
+    Versions that were never current are visible to organisers only.
     """
     if number is None and track.current is None:
         return None

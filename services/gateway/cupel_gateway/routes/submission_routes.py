@@ -27,7 +27,7 @@ FORMATS = ", ".join(compression.name for compression in COMPRESSIONS)
 RAW = {
     "requestBody": {
         "required": True,
-        "description": f"the run file itself, plain or compressed ({FORMATS}; a zip archive holds one file)",
+        "description": f"the run file itself, plain or compressed ({FORMATS}; a zip archive must contain one file)",
         "content": {"application/octet-stream": {}},
     }
 }
@@ -65,7 +65,7 @@ async def submit_run(
     ] = "",
     key: IdempotencyKey = None,
 ) -> Response:
-    """Submit a run. The response has the warnings about the file. `links.events` streams its states."""
+    """Submit a run. The response contains warnings about the file; `links.events` streams the scoring."""
     if request.headers.get("content-type", "").lower().startswith(NOT_A_RUN):
         raise TYPE_UNSUPPORTED("send the file itself as the body, for example `curl --data-binary @run.gz`")
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None

@@ -62,7 +62,7 @@ def list_tracks(
 
 @router.get("/{track}", response_model=TrackResource, responses=refuses("track-unknown"))
 def show_track(track: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """Return a track. Send its ETag in If-Match to change the track only if nobody else changed it."""
+    """Return a track. To avoid lost updates, send its ETag in the If-Match header of a change."""
     view = tracks.get(system, caller, track)
     return tagged(TrackResource.model_validate(view), if_none_match, etag=view.etag)
 
