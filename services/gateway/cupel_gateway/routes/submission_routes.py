@@ -27,7 +27,7 @@ FORMATS = ", ".join(compression.name for compression in COMPRESSIONS)
 RAW = {
     "requestBody": {
         "required": True,
-        "description": f"the run file itself, plain or compressed ({FORMATS}; a zip archive must contain one file)",
+        "description": f"the run file, plain or compressed ({FORMATS}; a zip archive must contain one file)",
         "content": {"application/octet-stream": {}},
     }
 }
