@@ -19,7 +19,7 @@ def qrels_digest(qrels: Qrels) -> str:
 
     The text consists of UTF-8 lines with words separated by tabs:
     `cupel-qrels 1`; `aspect` and a JSON object (keys sorted, no spaces: name, labels - `[first,last]`
-    under `range` where they are neighbouring integers -, lowest, unjudged, threshold as a label index,
+    under `range` if they are consecutive integers -, lowest, unjudged, threshold as a label index,
     gains and embedding or null, inferred), in the order of the aspects; `label_set`, name, JSON list of
     aspects and JSON list of sorted tuples, by name; `topic` and the id, by bytes, each followed by its
     pool by bytes: `document`, id, a label index per aspect (-1 negative, -2 unjudged, -3 absent), and

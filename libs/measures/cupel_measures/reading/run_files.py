@@ -1,8 +1,8 @@
 """Readers of runs: TREC text to a ranking with all its findings, or to rows joined with qrels.
 
-Two readers share one set of rules and never differ in a value or verdict. The diagnosing reader (`read_run`)
-collects every finding. The fast reader (`join_run`) goes from text to joined rows, and leaves irregular files
-to the diagnosing one.
+Two readers follow the same rules and give the same values. The diagnosing reader (`read_run`) collects all
+findings. The fast reader (`join_run`) converts text to joined rows. For irregular files, it calls the
+diagnosing reader.
 """
 
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ class Effects:
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
     """Return the topics of `run` whose ranking, to `depth` documents, depends on the profile.
 
-    Equal ranks leave the order open, so they do not count as a difference.
+    Documents with equal ranks have no order by rank, so they do not count as a difference.
     """
     ranking = run.ranking
     changed = [
