@@ -112,8 +112,6 @@ def _analysis(values: Floats, test: MaxT, replicates: int, seed: int) -> BoardAn
 
 def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
     """Return the rank of every system, with its interval; rank 1 is the highest mean."""
-    from scipy.stats import rankdata
-
     systems = int(values.shape[1])
     if test.undefined is not None:
         return (Interval(None, None, None, test.undefined),) * systems
@@ -122,9 +120,15 @@ def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
     worse = np.where(is_first_better, test.second, test.first)[test.differs]
     low = 1.0 + np.bincount(worse, minlength=systems)
     high = float(systems) - np.bincount(better, minlength=systems)
-    ranks: Floats = rankdata(-np.round(mean(values), DECIMALS))
+    ranks = _average_ranks(-np.round(mean(values), DECIMALS))
     bounds = zip(ranks.tolist(), low.tolist(), high.tolist(), strict=True)
     return tuple(Interval(*numbers) for numbers in bounds)
+
+
+def _average_ranks(values: Floats) -> Floats:
+    """Return the rank of each value, from 1 for the smallest; equal values get the mean of their ranks."""
+    ordered = np.sort(values)  # scipy.stats.rankdata returns the same, but takes a second to import
+    return (1.0 + ordered.searchsorted(values, "left") + ordered.searchsorted(values, "right")) / 2
 
 
 def board_order(values: Floats, test: AllPairs | MaxT) -> tuple[list[int], set[tuple[int, int]]]:

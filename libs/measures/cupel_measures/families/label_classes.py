@@ -36,7 +36,8 @@ def deviations(
 ) -> Deviations:
     """Return the contribution of each label to the distance.
 
-    embedding: replaces the embeddings of the aspects that it names. Raises MeasureError if an embedding does not have one number per label.
+    embedding: replaces the embeddings of the aspects that it names. Raises MeasureError if an
+    embedding does not have one number per label.
     """
     contribution, _ = DISTANCES[distance]
     placed = [_exactly(embedding.get(aspect.name, aspect.embedding)) for aspect in aspects]

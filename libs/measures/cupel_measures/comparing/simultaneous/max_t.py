@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cupel_measures.comparing.outcomes import CLOSE, matrix, scale_warnings, undefined_reason
+from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, scale_warnings, undefined_reason
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.comparing.simultaneous.sign_flips import Mask, SignFlips
 from cupel_measures.grammar.registry import ScaleType
@@ -107,7 +107,7 @@ def max_t(
     differs, critical = _step_down(flips, _family(systems, first, second), largest, alpha)
     return replace(
         result,
-        difference=flips.means[first] - flips.means[second],
+        difference=mean(values[:, first] - values[:, second]),
         error=flips.errors[first, second],
         t=flips.to_t(flips.observed[first, second]),
         critical=float(flips.to_t(np.array(critical))),
