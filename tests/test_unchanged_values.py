@@ -2,6 +2,7 @@
 
 The collection is the example, with subtopics and texts added; the recording is unchanged_values.json. If
 values or the example change on purpose, record again: python tests/test_unchanged_values.py
+CHANGELOG.md lists the changes of values with their reasons.
 
 Not recorded, because wording or names may change:
 - digests of audits and reports, and keys of requests, which cover parameters, sentences and titles;

@@ -7,19 +7,13 @@ from typing import Any
 
 import pytest
 
-from cupel_backend.audits import audit_parts
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
+from support.audit_priority import usual_priority as usual_priority
 from support.backend_cast import Clock
 from support.service.prepared_tables import prepared_place
 from support.service.service_sizes import Places, SizeName
 from support.service.shared_checkers import open_lasting
-
-
-@pytest.fixture(autouse=True)
-def usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let audits run at the priority of the tests, which wait for them."""
-    monkeypatch.setattr(audit_parts, "NICENESS", 0)
 
 
 @pytest.fixture

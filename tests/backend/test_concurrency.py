@@ -39,7 +39,7 @@ from support.backend_cast import (
 )
 from support.patience import until
 
-SUBMITTERS, RUNS_PER_TEAM, WORKERS, VERSIONS = 16, 3, 4, 3
+SUBMITTERS, RUNS_PER_TEAM, WORKERS, VERSIONS = 12, 2, 4, 3
 
 on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
 """Mark of tests that need a database with several writers."""

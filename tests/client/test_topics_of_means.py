@@ -61,7 +61,7 @@ class TestTopicsOfTheRun:
         assert [json.loads(line)["value"] for line in lines[:6]] == [1.0, None, None, None, 0.0, 0.5]
         result = evaluate("table", *options)
         assert ["3", "-", "-"] in [line.split() for line in result.stdout.splitlines()]
-        assert "they are left out of its means" in result.stderr
+        assert "these topics are left out of the means" in result.stderr
 
     def test_runs_are_ranked_by_these_aggregates(self) -> None:
         Path("few.txt").write_text("3 Q0 x 1 9 f\n3 Q0 a 2 8 f\n")  # nDCG is 0.63 on one topic of three
@@ -126,7 +126,7 @@ class TestUnjudgedTopics:
 
     def test_validate_names_them(self) -> None:
         text = cupel("validate", "c.yaml", "run.txt").stdout
-        assert "3 topics judged of 5 listed, 4 documents" in text
+        assert "3 judged topics of 5 listed, 4 documents" in text
         assert "without judgments: 2, 4" in text
         assert WARNING in text
         assert "run-topics-extra" not in text

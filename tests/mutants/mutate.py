@@ -48,7 +48,24 @@ TESTS_OF = {
         "tests/measures/comparing/test_topic_set_sizes_and_agreement.py",
     ),
     "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swap_rates.py",),
-    "libs/measures/cupel_measures/comparing/*.py": ("tests/measures/comparing",),
+    "libs/measures/cupel_measures/comparing/simultaneous/*.py": ("tests/measures/comparing/test_max_t.py",),
+    "libs/measures/cupel_measures/comparing/topic_sets/*.py": ("tests/measures/comparing/test_{module}.py",),
+    "libs/measures/cupel_measures/comparing/closeness/*.py": (
+        "tests/measures/comparing/test_{module}.py",
+        "tests/measures/comparing/test_margins.py",
+        "tests/measures/comparing/test_same_system.py",
+    ),
+    "libs/measures/cupel_measures/comparing/differences/*.py": (
+        "tests/measures/comparing/test_comparison.py",
+    ),
+    "libs/measures/cupel_measures/comparing/paired_tests.py": (
+        "tests/measures/comparing/test_paired_tests.py",
+        "tests/measures/comparing/test_published_values.py",
+    ),
+    "libs/measures/cupel_measures/comparing/*.py": (
+        "tests/measures/comparing/test_{module}.py",
+        "tests/measures/comparing",
+    ),
     "libs/audits/cupel_audits/kinds/leave_one_*.py": (
         "tests/audits/hand_worked/test_leave_one_out.py",
         "tests/audits/kinds/test_leaving_out.py",
@@ -56,6 +73,7 @@ TESTS_OF = {
     ),
     "libs/audits/cupel_audits/kinds/*.py": (
         "tests/audits/hand_worked/test_{kind}.py",
+        "tests/audits/hand_worked/topic_sets/test_{kind}.py",
         "tests/audits/kinds/test_{kind}.py",
         *AUDITS,
     ),
@@ -69,7 +87,7 @@ TESTS_OF = {
 }
 """Patterns of modules and their tests, nearest first. The first pattern that fits a module counts.
 
-{kind} is the kind of audit that the module belongs to.
+{module} is the name of the module, and {kind} the kind of audit that it belongs to.
 """
 
 REQUIRED_SHARE = 0.9
@@ -176,7 +194,7 @@ def replaced(source: str, node: ast.expr, text: str) -> str:
 def tests_of(module: str) -> tuple[str, ...]:
     tests = next(tests for pattern, tests in TESTS_OF.items() if fnmatch(module, pattern))
     kind = module.partition("/kinds/")[2].partition("/")[0].removesuffix(".py")
-    named = (test.format(kind=kind) for test in tests)
+    named = (test.format(kind=kind, module=Path(module).stem) for test in tests)
     return tuple(test for test in named if (ROOT / test).exists())
 
 

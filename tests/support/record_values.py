@@ -66,7 +66,8 @@ PARAMETERISED = (
     "soft_alpha_nDCG(alpha=0.3)@5",
 )
 COMPARED = {
-    "randomisation": ("--all-pairs",),
+    "max-t": ("--all-pairs",),
+    "randomisation": ("--test", "randomisation"),
     "t": ("--test", "t", "--correction", "benjamini-hochberg", "--seed", "3"),
     "wilcoxon": ("--test", "wilcoxon", "--correction", "none", "--confidence", "0.9"),
     "sign": ("--test", "sign", "--all-pairs"),

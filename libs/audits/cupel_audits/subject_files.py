@@ -230,10 +230,10 @@ def unpack(blob: bytes, qrels: Qrels, other: Qrels | None = None) -> AuditSubjec
 
 def _arrays(prefix: str, subject: AuditSubject) -> dict[str, Any]:
     arrays = {prefix + name: getattr(subject.joined, name) for name in ARRAYS}
-    return arrays | {prefix + "strangers": np.array(subject.joined.strangers)}
+    return arrays | {prefix + "strangers": np.array(subject.joined.unknown_topics)}
 
 
 def _joined(prefix: str, arrays: Any, about: SubjectSummary) -> Joined:
     columns = {name: arrays[prefix + name] for name in ARRAYS}
-    strangers = int(arrays[prefix + "strangers"])
-    return Joined(**columns, profile=profiles.find(about.profile), strangers=strangers)
+    unknown_topics = int(arrays[prefix + "strangers"])
+    return Joined(**columns, profile=profiles.find(about.profile), unknown_topics=unknown_topics)

@@ -64,7 +64,7 @@ def taus_of(order: dict[str, list[str]]) -> list[float | None]:
     return taus
 
 
-def test_report_equals_that_of_the_hand_worked_selection() -> None:
+def test_report_equals_the_hand_worked_selection() -> None:
     drawn = []
     for trial in (1, 2):
         pools = shuffle_groups(generator_of("label_selection", trial), {"t": list("abcde"), "u": list("pqr")})

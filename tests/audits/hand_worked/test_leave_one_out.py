@@ -1,7 +1,7 @@
 """The reports of `leave_one_run_out` and `leave_one_team_out` on four runs, derived by hand.
 
 Relevant: 1a, 1c, 2e, 2f, 2h. Judged, not relevant: 1b, 1x, 2g. Unjudged: 2y.
-P@2: one (1/2 + 1/2)/2 = 0.5, two (1 + 1)/2 = 1, three (1/2 + 0)/2 = 0.25, four 0.
+P@2 by run: `one` (1/2 + 1/2)/2 = 0.5, `two` (1 + 1)/2 = 1, `three` (1/2 + 0)/2 = 0.25, `four` 0.
 """
 
 import math
@@ -102,9 +102,10 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
 
 
 def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
-    """one and three are of team X, two and four of team Y. Only X has 2e; only Y has 1c, 2f and 2h.
+    """Team X has the runs `one` and `three`, team Y has `two` and `four`.
 
-    1b is among the first documents of three only, and among the first two documents of both teams.
+    Within depth 2, only team X has 2e, and only team Y has 1c, 2f and 2h. At rank 1, only `three` has 1b.
+    Within depth 2, both teams have it.
     """
     subject = subject_of(QRELS, RUNS, "P@2", teams=["X", "Y", "X", "Y"])
     report = audited("leave_one_team_out", subject, PARAMETERS)
@@ -176,7 +177,7 @@ def test_leave_one_team_out_report_warns_of_teams_with_a_single_run() -> None:
 
 
 def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None:
-    """Of nine judged documents, no run retrieves 1z: 1/9 = 11.1% are unexplained."""
+    """No run retrieves 1z, so 1 of 9 judged documents (11.1%) is unexplained."""
     qrels = qrels_of(
         {"1": {"1a": 1, "1b": 0, "1c": 1, "1x": 0, "1z": 1}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}}
     )
@@ -193,7 +194,7 @@ def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None
 
 
 def test_documents_below_the_depth_of_the_pool_are_unexplained() -> None:
-    """At depth 1, the runs retrieve 1a, 1b, 1x, 2e, 2f and 2g first: 1c and 2h are 2 of 8 documents."""
+    """At rank 1, the runs retrieve 1a, 1b, 1x, 2e, 2f and 2g, but not 1c and 2h: 2 of 8 judged documents."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), {"depth": 1, "depths": [1, 2]})
     assert report.numbers["unexplained"] == 2 / 8
     assert report.verdict[0].startswith("No verdict on fairness: 2 of 8 judged documents (25.0%)")

@@ -55,25 +55,26 @@ def test_next_runs_follow_the_time_zone_across_clock_changes() -> None:
     assert hours == ["25 00:00", "25 01:00", "25 02:00", "25 03:00"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "about"),
-    [
-        ({"cron": "nonsense"}, "invalid expression"),
-        ({"cron": "61 * * * *"}, "invalid expression"),
-        ({"cron": "0 0 * * " + "1," * 100 + "1"}, "invalid expression .* \\(too long\\)"),
-        ({"cron": "*/5 * * * * *"}, "invalid expression .* \\(Wrong number of fields\\)"),
-        ({"cron": "0 0 31 2 *"}, "(never matches|invalid expression)"),
-        ({"cron": "0 3 * * *", "zone": "Mars/Phobos"}, "unknown time zone 'Mars/Phobos'"),
-        ({"cron": "0 3 * * *", "zone": "../etc/passwd"}, "unknown time zone"),
-        ({"cron": "0 3 * * *", "runs": 3}, "cron, runs: give at most one"),
-        ({"zone": "UTC"}, "zone: requires cron"),
-        ({"request": {"kind": "nonsense"}}, "unknown audit 'nonsense'"),
-        ({"request": REQUEST | {"measures": ["nonsense"]}}, "nonsense"),
-    ],
-)
-def test_invalid_schedule_is_refused(judged: System, wrong: dict[str, Any], about: str) -> None:
-    with pytest.raises(Invalid, match=about):
-        add(judged, **wrong)
+INVALID_SCHEDULES: list[tuple[dict[str, Any], str]] = [
+    ({"cron": "nonsense"}, "invalid expression"),
+    ({"cron": "61 * * * *"}, "invalid expression"),
+    ({"cron": "0 0 * * " + "1," * 100 + "1"}, "invalid expression .* \\(too long\\)"),
+    ({"cron": "*/5 * * * * *"}, "invalid expression .* \\(Wrong number of fields\\)"),
+    ({"cron": "0 0 31 2 *"}, "(never matches|invalid expression)"),
+    ({"cron": "0 3 * * *", "zone": "Mars/Phobos"}, "unknown time zone 'Mars/Phobos'"),
+    ({"cron": "0 3 * * *", "zone": "../etc/passwd"}, "unknown time zone"),
+    ({"cron": "0 3 * * *", "runs": 3}, "cron, runs: give at most one"),
+    ({"zone": "UTC"}, "zone: requires cron"),
+    ({"request": {"kind": "nonsense"}}, "unknown audit 'nonsense'"),
+    ({"request": REQUEST | {"measures": ["nonsense"]}}, "nonsense"),
+]
+"""Changes of a valid schedule, each with the beginning of its message."""
+
+
+def test_invalid_schedule_is_refused(judged: System) -> None:
+    for wrong, about in INVALID_SCHEDULES:
+        with pytest.raises(Invalid, match=about):
+            add(judged, **wrong)
 
 
 def test_missed_slots_are_combined_into_one_audit(judged: System, clock: Clock) -> None:

@@ -19,6 +19,7 @@ from backend.infrastructure.releases.contents import (
     Release,
     dump,
     finish,
+    is_board,
     load,
     released,
     revisions,
@@ -26,6 +27,7 @@ from backend.infrastructure.releases.contents import (
     store,
     tables_in,
     upgrade,
+    without_analysis,
 )
 from cupel_audits.report import digest
 from cupel_backend import jobs, submissions, submitted_runs, tracks
@@ -218,6 +220,7 @@ A release may reword them. Sentences that the database stores, such as findings,
 def without_wording(view: Any, parent: str = "", name: str = "") -> Any:
     """Return `view` with a placeholder for each sentence, and without the digests of reports.
 
+    A list of sentences has one placeholder, because releases may also split or add sentences.
     A report's digest covers its sentences, so it is replaced by whether it matches the rest of the report.
     """
     if isinstance(view, dict):
@@ -227,7 +230,8 @@ def without_wording(view: Any, parent: str = "", name: str = "") -> Any:
             plain["digest"] = digest(rest) == view["digest"]
         return plain
     if isinstance(view, list):
-        return [without_wording(item, parent, name) for item in view]
+        items = [without_wording(item, parent, name) for item in view]
+        return items[:1] if set(map(str, items)) == {"(sentence)"} else items
     return "(sentence)" if isinstance(view, str) and view and (parent, name) in SENTENCE_FIELDS else view
 
 
@@ -266,7 +270,11 @@ def test_upgrade_keeps_every_row(upgraded: System, release: Release) -> None:
 
 
 def test_upgraded_service_returns_the_same_views(upgraded: System, release: Release) -> None:
-    assert_same_but_for_wording(show(upgraded, release.tokens), release.shown)
+    now, then = (
+        {name: without_analysis(view) if is_board(name) else view for name, view in views.items()}
+        for views in (show(upgraded, release.tokens), release.shown)
+    )
+    assert_same_but_for_wording(now, then)
 
 
 def test_upgraded_service_repeats_the_response_to_a_known_idempotency_key(

@@ -100,7 +100,10 @@ def test_leaderboard_reports_significance(organiser, judged: str) -> None:
     assert re.search(
         r"of 3 submissions (are not|is) significantly (worse than the best|better)", shown.stdout
     )
-    assert "of 2 pairs of neighbours differ significantly. With 5 topics, a paired t-test" in shown.stdout
+    assert (
+        "of 2 pairs of adjacent submissions differ significantly. With 5 topics, a paired t-test"
+        in shown.stdout
+    )
     assert re.search(
         r"a true difference of 0\.\d+ with power 0\.8, and smaller ones less often\.", shown.stdout
     )

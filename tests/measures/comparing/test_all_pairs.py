@@ -141,7 +141,7 @@ class TestFamilies:
         assert groups(3, []) == ((0,), (0,), (0,))
         assert groups(3, [(0, 2)]) == ((0,), (0, 1), (1,))
         assert groups(3, [(0, 1), (0, 2), (1, 2)]) == ((0,), (1,), (2,))
-        # Piepho 2004: best and worst apart, the middle ones with both
+        # Piepho 2004: the best and the worst differ; each middle system shares a group with one of them
         assert groups(4, [(0, 2), (0, 3), (1, 3)]) == ((0,), (0, 1), (1, 2), (2,))
         assert groups(1, []) == ((0,),)
         assert groups(0, []) == ()

@@ -60,7 +60,7 @@ def test_degenerate_boards_have_a_reason() -> None:
     assert nan.undefined == "a score is undefined or infinite"
     [same] = analyse([np.full((10, 3), 0.1)], replicates=50)
     assert same.undefined is None
-    assert same.smallest_difference is None  # nothing varies: what could be seen is not known
+    assert same.smallest_difference is None  # no variance, so no estimate
     assert [s.rank.value for s in same.standings] == [2, 2, 2]
     assert analyse([np.zeros((0, 2))], replicates=50)[0].undefined == "there are no scores"
     assert analyse([], replicates=50) == []
@@ -80,7 +80,7 @@ def test_equal_systems_have_no_smallest_difference() -> None:
 
 
 def test_rank_intervals_count_significantly_better_and_worse_systems() -> None:
-    # Two clear winners, two clear losers; within each half the means differ by chance only.
+    # Two systems are clearly better than the other two. Within each half, means differ by chance only.
     [found] = analyse([make_scores([0.5, 0.5, 0.0, 0.0])], replicates=500)
     assert [(s.rank.low, s.rank.high) for s in found.standings] == [(1, 2), (1, 2), (3, 4), (3, 4)]
     assert [s.in_best_set for s in found.standings] == [True, True, False, False]
@@ -96,5 +96,5 @@ def test_parts_of_an_analysis_agree(seed: int) -> None:
         assert standing.rank.low is not None
         assert standing.rank.high is not None
         assert standing.rank.low <= (standing.rank.value or 0) <= standing.rank.high
-        if standing.in_best_set:  # no system is significantly better
+        if standing.in_best_set:  # no other system is significantly better
             assert standing.rank.low == 1

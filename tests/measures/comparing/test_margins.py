@@ -75,7 +75,8 @@ class TestOneSidedTests:
         assert found.p_better == 1 / 16
         assert found.p_worse == 1
         assert found.p_no_better == 14 / 16  # 13 of the 15 subset means are at least 2
-        # p of "at most c" is 3 / 16 <= 0.2 for c below the third subset mean, and more from there on
+        # The p of "the mean is at most c" is 3 / 16 <= 0.2 for c below the third smallest subset mean, and
+        # above 0.2 for larger c.
         assert found.interval == (2.0, 4.0)
 
     @given(
@@ -122,7 +123,8 @@ class TestOneSidedTests:
     @pytest.mark.parametrize("test", ["t", "sign-flip"])
     @pytest.mark.parametrize("difference", [-0.1, 0.0, 0.1])
     def test_false_verdicts_are_at_most_alpha(self, test: MarginTest, difference: float) -> None:
-        # 2,000 samples of 12 topics; at a true difference of -m, "no worse" and "equal within" are false
+        # 2,000 samples of 12 topics. At a true difference of -margin, "no worse" and "equal within" are
+        # false.
         samples = np.random.default_rng(3).normal(difference, 0.2, (12, 2000))
         found = compare_with_margin(samples, np.zeros_like(samples), margin=0.1, test=test)
         false = {-0.1: {"no worse", "equal within", "better"}, 0.0: {"better"}, 0.1: {"equal within"}}
@@ -134,7 +136,7 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("p", "expected"),
         [
-            # p of better, no worse, no better, worse
+            # p of "better", "no worse", "no better" and "worse"
             ((0.30, 0.01, 0.01, 0.70), "equal within"),
             ((0.01, 0.001, 0.04, 0.99), "equal within"),
             ((0.99, 0.04, 0.001, 0.01), "equal within"),
@@ -189,7 +191,7 @@ class TestPosterior:
         assert posterior.within == pytest.approx(mass.cdf(0.02) - mass.cdf(-0.02))
 
     def test_posterior_equals_a_sample_from_the_normal_model(self) -> None:
-        # sigma^2 given the data: (n - 1) s^2 / chi^2(n - 1); the mean given sigma: normal
+        # Given the data, sigma^2 is (n - 1) s^2 / chi^2(n - 1). Given sigma, the mean is normal.
         differences, rng = RNG.normal(0.0, 0.05, 8), np.random.default_rng(1)
         variances = 7 * differences.var(ddof=1) / rng.chisquare(7, 200_000)
         means = rng.normal(differences.mean(), np.sqrt(variances / 8))

@@ -50,20 +50,20 @@ def naive_p(scores: Floats, pairs: list[tuple[int, int]], replicates: int, seed:
 
 class TestDefinition:
     @pytest.mark.parametrize("seed", range(3))
-    def test_p_is_that_of_a_direct_computation(self, seed: int) -> None:
+    def test_p_equals_a_direct_computation(self, seed: int) -> None:
         scores = made([0.0, 0.02, 0.1, 0.3], seed=seed)
         found = max_t(scores, replicates=B, seed=seed)
         pairs = list(itertools.combinations(range(4), 2))
         assert found.pair_p is not None
         assert found.pair_p.tolist() == naive_p(scores, pairs, B, seed)
 
-    def test_p_of_some_pairs_is_corrected_for_these_only(self) -> None:
+    def test_p_of_selected_pairs_is_corrected_for_those_pairs_only(self) -> None:
         scores, pairs = made([0.0, 0.05, 0.1, 0.1]), [(0, 1), (0, 2), (0, 3)]
         found = max_t(scores, pairs=pairs, replicates=B)
         assert found.pair_p is not None
         assert found.pair_p.tolist() == naive_p(scores, pairs, B, 0)
 
-    def test_t_and_error_are_those_of_the_t_test(self) -> None:
+    def test_t_and_error_equal_the_t_test(self) -> None:
         scores = made([0.0, 0.02, 0.1])
         found = max_t(scores, replicates=50)
         for place, (a, b) in enumerate(((0, 1), (0, 2), (1, 2))):
@@ -135,7 +135,7 @@ class TestErrorRate:
             wrong += bool((found.differs & is_null).any())
         assert wrong / trials <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / trials)
 
-    def test_many_pairs_are_found_without_a_floor(self) -> None:
+    def test_many_pairs_can_differ_significantly(self) -> None:
         scores = made(list(np.linspace(0, 3, 30)), topics=50)  # 435 pairs
         found = max_t(scores, replicates=999)
         assert found.pair_p is not None
@@ -214,7 +214,7 @@ class TestLaws:
         assert (found.differs == other.differs).all()
         assert (found.in_best_set == other.in_best_set).all()
 
-    def test_seed_and_replicates_count(self) -> None:
+    def test_seed_and_replicates_change_p(self) -> None:
         scores = made([0.0, 0.02, 0.05])
         p = {
             tuple(np.asarray(max_t(scores, replicates=replicates, seed=seed).pair_p).tolist())
@@ -262,7 +262,7 @@ class TestDegenerate:
         assert found.in_best_set.tolist() == [False, True]
         assert [bound[0] for bound in found.intervals] == pytest.approx([-0.1, -0.1])
 
-    def test_too_few_replicates_for_alpha_find_nothing(self) -> None:
+    def test_too_few_replicates_for_alpha_give_no_significant_pair(self) -> None:
         scores = np.random.default_rng(1).random((20, 1)) + np.array([0.0, 0.1, 1.0])
         found = max_t(scores, replicates=10)
         assert not found.differs.any()

@@ -38,7 +38,7 @@ class TestAgainstScipy:
         assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
         assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=1e-12)
 
-    def test_wilcoxon_ranks_zeros_and_leaves_them_out(self) -> None:
+    def test_wilcoxon_ranks_zeros_and_then_omits_them(self) -> None:
         x = np.array([5, 3, 4, 4, 7, 9, 2, 3, 8, 5.0])
         y = np.array([1, 3, 6, 2, 2, 3, 2, 6, 1, 5.0])
         found = wilcoxon(x, y)
@@ -47,7 +47,7 @@ class TestAgainstScipy:
 
     def test_sign_test_equals_scipy(self) -> None:
         found = sign_test([1, 2, 3, 4, 5, 5], [0, 1, 2, 3, 6, 5])
-        assert found.statistic == 4  # of 5: the equal topic is dropped
+        assert found.statistic == 4  # of 5, because the topic without a difference is omitted
         assert found.p == pytest.approx(stats.binomtest(4, 5).pvalue)
         assert found.p == pytest.approx(2 * (5 + 1) / 2**5)
 
@@ -74,13 +74,13 @@ class TestAgainstScipy:
         assert found.p != randomisation(x, y, flips=20_000, seed=1).p
 
     def test_wilcoxon_ties_differences_that_are_equal_up_to_rounding(self) -> None:
-        """Use multiples of 0.1, as of P@10; as floats, 0.3 - 0.2 and 0.9 - 0.8 differ from 0.1."""
+        """Use multiples of 0.1, such as P@10. In floats, 0.3 - 0.2 and 0.9 - 0.8 are not equal to 0.1."""
         x = np.array([3, 9, 2, 7, 5, 8, 4, 6, 9, 3, 7])
         y = np.array([2, 8, 1, 4, 6, 5, 4, 3, 7, 1, 8])
         assert wilcoxon(x / 10, y / 10).p == stats.wilcoxon(x, y, zero_method="pratt").pvalue
 
     def test_difference_due_to_rounding_counts_as_zero(self) -> None:
-        apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 under signs that add in another order
+        apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 if the terms are added in another order
         assert randomisation(apart, [0.0] * 6).p == 1.0
         assert randomisation(apart * 3, [0.0] * 18, flips=1000).p == 1.0
 
@@ -108,7 +108,7 @@ class TestAgainstScipy:
 
 class TestBootstrap:
     def test_asl_is_near_the_share_of_all_resamples(self) -> None:
-        """The expected values come from all 5^5 resamples; 10,000 random ones must be near them."""
+        """The expected values come from all 5^5 resamples. Those of 10,000 random resamples must be near."""
         pairs = {(0, 1): 0.0096, (0, 2): 0.0064, (1, 2): 0.8304}
         scores = np.array([X, Y, C]).T
         found = discriminative_power(scores, seed=1)

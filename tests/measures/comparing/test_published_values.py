@@ -1,7 +1,7 @@
 """Sakai, Information Access Evaluation Methodology (Corona, 2015), table 5.1: three systems on twenty topics.
 
-The scores and the results of chapter 5 are those that the tests of elinor (statistical_tests) quote from the
-book. They quote no results of randomised Tukey HSD, so its p is compared with the parametric test.
+The tests of elinor (statistical_tests) quote the scores and the results of chapter 5 from the book. They
+quote no results of randomised Tukey HSD, so its p is compared with the parametric test.
 """
 
 import numpy as np
@@ -45,6 +45,6 @@ def test_randomised_hsd_is_near_the_parametric_test() -> None:
     assert two.p == pytest.approx(0.048, abs=0.02)  # that of t
 
 
-def test_number_of_topics_equals_that_of_medcalc() -> None:
-    """By the manual of MedCalc, a difference of 8 with standard deviation 12 needs 20 pairs."""
+def test_number_of_topics_equals_medcalc() -> None:
+    """According to the manual of MedCalc, a difference of 8 with standard deviation 12 needs 20 pairs."""
     assert topics_needed(8, 144) == 20

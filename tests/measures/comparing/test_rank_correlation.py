@@ -61,9 +61,11 @@ def test_tau_ap_equals_hand_worked_values() -> None:
     truth = [4, 3, 2, 1]  # systems a, b, c, d
     assert tau_ap(truth, truth).value == 1.0
     assert tau_ap(truth, [1, 2, 3, 4]).value == -1.0
-    # order b, a, c, d: place 2 has 0 of 1 right, place 3 has 2 of 2, place 4 has 3 of 3
+    # Order b, a, c, d. Of the systems above place 2, 0 of 1 are correct; above place 3, 2 of 2; above place
+    # 4, 3 of 3.
     assert tau_ap(truth, [3, 4, 2, 1]).value == pytest.approx(2 / 3 * (0 + 1 + 1) - 1)
-    # order a, b, d, c: places 2 and 3 are right, place 4 has 2 of 3: a swap lower down costs less
+    # Order a, b, d, c. Places 2 and 3 are correct, and 2 of 3 systems above place 4 are correct. So a swap at
+    # lower places costs less.
     assert tau_ap(truth, [4, 3, 1, 2]).value == pytest.approx(2 / 3 * (1 + 1 + 2 / 3) - 1)
     assert tau_ap([1], [1]).undefined
 
@@ -92,10 +94,10 @@ def test_tau_ap_with_ties_is_the_mean_over_all_orders(both: tuple[list[int], lis
 
 
 def test_overlap_equals_hand_worked_values() -> None:
-    # orders a, b, c and a, c, b: agreement 1, 1/2, 1
+    # The orders a, b, c and a, c, b agree by 1, 1/2 and 1 at depths 1, 2 and 3.
     expected = 1 * 0.9**3 + 0.1 / 0.9 * (0.9 + 0.5 * 0.9**2 + 0.9**3)
     assert overlap([3, 2, 1], [3, 1, 2]).value == pytest.approx(expected, abs=1e-12)
-    # a and b tied, then c, against a, b, c: at depth 1 one of 2 + 1; then 1 and 1
+    # a and b tied, then c, against a, b, c. The agreement is 2 * 1 / (2 + 1) at depth 1, then 1 and 1.
     expected = 1 * 0.5**3 + 0.5 / 0.5 * (2 / 3 * 0.5 + 0.5**2 + 0.5**3)
     assert overlap([2, 2, 1], [3, 2, 1], p=0.5).value == pytest.approx(expected, abs=1e-12)
     assert overlap([3, 2, 1], [30, 20, 10]).value == pytest.approx(1.0)

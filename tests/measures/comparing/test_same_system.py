@@ -44,18 +44,18 @@ class TestRankBiasedOverlap:
             ("bda", "abcdefg", 0.7021086428571429),
         ],
     )
-    def test_values_equal_those_of_rbo(self, first: str, second: str, expected: float) -> None:
+    def test_values_equal_rbo(self, first: str, second: str, expected: float) -> None:
         assert rank_biased_overlap(ranked(first), ranked(second)) == pytest.approx(expected, abs=1e-12)
         assert rank_biased_overlap(ranked(second), ranked(first)) == pytest.approx(expected, abs=1e-12)
 
-    def test_ties_worked_by_hand(self) -> None:
+    def test_ties_equal_hand_worked_values(self) -> None:
         # S: a, then b and c tied at rank 2. L: b, a, c. p = 0.5.
         # A(1) = 0; A(2): {a, b, c} and {b, a}: 2 * 2 / 5 = 0.8; A(3) = 1.
         # (1 - p) / p * (0 * 0.5 + 0.8 * 0.25 + 1 * 0.125) + 1 * 0.125 = 0.325 + 0.125
         tied = ranked("abc", [3.0, 2.0, 2.0])
         assert rank_biased_overlap(tied, ranked("bac"), p=0.5) == pytest.approx(0.45)
 
-    def test_ties_in_a_shorter_list_worked_by_hand(self) -> None:
+    def test_ties_in_a_shorter_list_equal_hand_worked_values(self) -> None:
         # S: a and b tied at rank 1. L: a, c, b. p = 0.5; s = 2.
         # A(1): {a, b} and {a}: 2 / 3; A(2): {a, b} and {a, c}: 1 / 2;
         # A(3) = 2 * (2 + 0.5 * 1) / (3 + 3) = 5 / 6.
@@ -102,7 +102,7 @@ class TestTau:
     @pytest.mark.parametrize(
         ("first", "second", "expected"),
         [
-            # repro_eval 0.5.0 (_KTU); the first list is in the order of ids, as the paper's union
+            # Values of repro_eval 0.5.0 (_KTU). The first list is in the order of ids, as in the paper.
             ("abcd", "becf", 0.66666666666667),
             ("abcd", "efgh", 1.0),
             ("abcdef", "cabdhe", 0.6),
@@ -112,16 +112,16 @@ class TestTau:
         assert compare_lists(ranked(first), ranked(second)).tau_union == pytest.approx(expected, abs=1e-12)
 
     def test_tau_union_does_not_depend_on_ids(self) -> None:
-        # A swap of the first two of three documents: 2 pairs agree, 1 does not. repro_eval 0.5.0 returns -1.
+        # The first two of three documents are swapped: 2 pairs agree, 1 does not (repro_eval 0.5.0: -1).
         assert tau_union([b"c", b"a", b"b"], [b"a", b"c", b"b"]) == pytest.approx(1 / 3)
 
-    def test_tau_of_shared_documents_ignores_the_others(self) -> None:
+    def test_tau_of_shared_documents_ignores_other_documents(self) -> None:
         found = compare_lists(ranked("abcdx"), ranked("ybadc"))
-        # shared: a b c d against b a d c: 4 pairs agree, 2 do not
+        # The shared documents are ranked a b c d and b a d c: 4 pairs agree, 2 do not.
         assert (found.shared, found.union, found.tau) == (4, 6, pytest.approx(1 / 3))
 
     def test_documents_with_equal_scores_are_tied(self) -> None:
-        # a > b = c against a > b > c: tau-b = 2 / sqrt(2 * 3)
+        # The orders are a > b = c and a > b > c, so tau-b = 2 / sqrt(2 * 3).
         found = compare_lists(ranked("abc", [3, 2, 2]), ranked("abc"))
         assert found.tau == pytest.approx(2 / math.sqrt(6))
 
@@ -172,7 +172,7 @@ REPRODUCED, ITS_BASELINE = [0.45, 0.5, 0.85, 0.1, 0.75], [0.3, 0.3, 0.7, 0.2, 0.
 
 
 class TestScores:
-    def test_values_equal_those_of_repro_eval(self) -> None:
+    def test_values_equal_repro_eval(self) -> None:
         found = compare_scores_of_same_system(ORIGINAL, REPRODUCED, (BASELINE, ITS_BASELINE))
         assert found.rmse == pytest.approx(0.07416198487095664, abs=1e-15)
         assert found.test.p == pytest.approx(0.7989658591927787, abs=1e-12)
@@ -180,7 +180,7 @@ class TestScores:
         assert found.improvements.effect_ratio == pytest.approx(1.1666666666666665, abs=1e-12)
         assert found.improvements.delta_ri == pytest.approx(-0.0732600732600735, abs=1e-12)
 
-    def test_values_worked_by_hand(self) -> None:
+    def test_values_equal_hand_worked_values(self) -> None:
         found = compare_scores_of_same_system([0.2, 0.4], [0.4, 0.4], ([0.1, 0.3], [0.2, 0.2]))
         assert (found.original_mean, found.reproduced_mean) == (pytest.approx(0.3), pytest.approx(0.4))
         assert found.rmse == pytest.approx(math.sqrt(0.04 / 2))
@@ -211,5 +211,5 @@ class TestScores:
         assert found.undefined == "a score is undefined or infinite"
         assert improvements(([0.1], [math.nan]), ([0.1], [0.2])) is None
 
-    def test_root_mean_square_error_is_that_of_the_topics(self) -> None:
+    def test_root_mean_square_error_is_over_topics(self) -> None:
         assert root_mean_square_error([0.0, 0.0, 3.0], [0.0, 4.0, 0.0]) == pytest.approx(math.sqrt(25 / 3))

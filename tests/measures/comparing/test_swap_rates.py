@@ -10,9 +10,9 @@ from cupel_measures.comparing.swap_rates import count_swaps, fit_decline
 
 class TestCounts:
     def test_swap_counts_equal_hand_worked_ones(self) -> None:
-        """The differences .1, .2, .1 on the first set are -.05, .15, .2 on the second: one swap."""
+        """The differences .1, .2 and .1 on the first set become -.05, .15 and .2 on the second: one swap."""
         found = count_swaps([0.30, 0.20, 0.10], [0.20, 0.25, 0.05], width=0.05, bins=4)
-        assert found.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which is open
+        assert found.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which has no upper bound
         assert found.swapped.tolist() == [0, 0, 1, 0]
 
     def test_swap_count_does_not_depend_on_the_order_of_systems(self) -> None:
@@ -30,7 +30,7 @@ class TestCounts:
         assert count_swaps([0.3, 0.0], [0.0, 0.0], width=0.1, bins=9).compared.tolist().index(1) == 3
 
     def test_systems_that_tie_on_the_first_set_are_not_counted(self) -> None:
-        found = count_swaps([0.1 + 0.2, 0.3], [0.0, 1.0], width=0.01, bins=2)  # equal but for rounding
+        found = count_swaps([0.1 + 0.2, 0.3], [0.0, 1.0], width=0.01, bins=2)  # equal except for rounding
         assert found.compared.tolist() == [0, 0]
 
     def test_systems_that_tie_on_the_second_set_are_not_swapped(self) -> None:
@@ -55,7 +55,7 @@ class TestExponential:
         with_it = fit_decline([1, 2, 3], [0.4, 0.9, 0.1], [1, 0, 1])
         assert with_it == fit_decline([1, 3], [0.4, 0.1], [1, 1])
         assert with_it is not None
-        assert with_it.at(2) == pytest.approx(0.2, abs=1e-5)  # through both: 0.4 / 2 per topic
+        assert with_it.at(2) == pytest.approx(0.2, abs=1e-5)  # through both points: the rate halves per topic
 
     def test_fit_never_rises(self) -> None:
         found = fit_decline([1, 2, 3], [0.1, 0.2, 0.3], [1, 1, 1])

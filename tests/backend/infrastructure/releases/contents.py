@@ -23,7 +23,7 @@ from cupel_backend.audits import audit_alerts, audit_parts, audit_requests, audi
 from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.errors import Problem
 from cupel_backend.infrastructure.system import System
-from cupel_backend.scores import evaluations, leaderboards, score_explanations
+from cupel_backend.scores import board_analyses, evaluations, leaderboards, score_explanations
 from cupel_backend.scores.board_analyses import RankInformation
 from support.backend_cast import ADMIN, Clock, work_off
 
@@ -225,17 +225,25 @@ def finish(system: System, clock: Clock) -> dict[str, Any]:
     """
     clock.forward(3600)
     jobs.sweep(system)
+    board_analyses.request_all(system)  # the scheduler recomputes analyses by earlier methods
     work_off(system, analysing=True)
     return {
-        name: _without_analysis(view) if name.startswith("board ") else view
+        name: without_analysis(view) | {"analysis": view["analysis"]["state"]} if is_board(name) else view
         for name, view in show_boards(system).items()
     }
 
 
-def _without_analysis(board: Row) -> Row:
-    rank_fields = {field.name for field in fields(RankInformation)}
+def is_board(name: str) -> bool:
+    """Return whether the view with this name is a leaderboard."""
+    return name.startswith("board ")
+
+
+def without_analysis(board: Row) -> Row:
+    """Return a board without its analysis and what the analysis adds to the rows."""
+    earlier = {"tied_for_first"}  # a field of releases up to revision 0004
+    rank_fields = earlier | {field.name for field in fields(RankInformation)}
     rows = [{name: value for name, value in row.items() if name not in rank_fields} for row in board["rows"]]
-    return board | {"rows": rows, "analysis": board["analysis"]["state"]}
+    return {name: value for name, value in board.items() if name != "analysis"} | {"rows": rows}
 
 
 def _all(system: System, list_: Callable[..., Any], *arguments: Any) -> list[Any]:
