@@ -73,7 +73,7 @@ def test_page_shows_request_and_findings() -> None:
     reader = Reader(page(result(forms(RUNS))))
     assert reader.open == []
     assert reader.texts["h1"] == ["Pool downsampling"]
-    assert "How similar is the order of runs" in reader.texts["p"][1]
+    assert "How much does the order of runs change" in reader.texts["p"][1]
     assert "The order of aster holds." in reader.texts["li"]
     names, values = reader.texts["dt"], [text.strip() for text in reader.texts["dd"]]
     request = dict(zip(names, values, strict=True))

@@ -1,8 +1,8 @@
 """The comparison of several systems: significant differences, effect sizes, groups and related measures.
 
 The input is a matrix of scores, float64[topics, systems], for the text of each measure. The results do not
-depend on the order of systems or measures. A difference is the score of the second system minus that of the
-first.
+depend on the order of systems or measures. A difference is the score of the second system minus the score of
+the first.
 """
 
 import math

@@ -72,7 +72,7 @@ def _novelty_sum(
 def _over_ideal(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None, cap: bool
 ) -> Floats:
-    """Return float64[rows]: the sum divided by that of the topic's greedy ideal ranking."""
+    """Return float64[rows]: the sum divided by the sum for the topic's greedy ideal ranking."""
     achieved = _novelty_sum(rows, discounted, rel, alpha, cutoff)
     ideal = _novelty_sum(rows.pool.ideal(rel, float(alpha), cutoff), discounted, rel, alpha, cutoff)
     values = divided(achieved, ideal[rows.topic])
@@ -82,7 +82,7 @@ def _over_ideal(
 def _over_all_new(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
 ) -> Floats:
-    """Return float64[rows]: the sum divided by that of documents relevant to all m subtopics."""
+    """Return float64[rows]: the sum divided by the sum for documents that are relevant to all m subtopics."""
     if cutoff is None or cutoff > DEEPEST:
         raise MeasureError(
             f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
@@ -156,8 +156,8 @@ def alpha_DCG(
                       / (m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r))
 
     The divisor is the value of a ranking whose documents are all relevant to all m subtopics. The result
-    equals that of ndeval except at k = 1, where ndeval does not divide. It needs a cutoff. `normalise=False`
-    leaves the sum undivided and unbounded. NG is defined in alpha_nDCG.
+    equals alpha-DCG of ndeval except at k = 1, where ndeval does not divide. It needs a cutoff.
+    `normalise=False` leaves the sum undivided and unbounded. NG is defined in alpha_nDCG.
 
     Caveat: few collections have documents relevant to all subtopics, so good rankings stay well below 1.
     Without the division, gains grow with the number of subtopics, and topics with many subtopics weigh more
@@ -224,7 +224,7 @@ def nERR_IA(
     alpha: Share = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised ERR_IA: ERR_IA divided by that of the topic's greedy ideal ranking.
+    """Normalised ERR_IA: ERR_IA divided by the ERR_IA of the topic's greedy ideal ranking.
 
         nERR_IA@k = (sum over r <= k of NG(r) / r) / (the same sum of the ideal ranking)
 
@@ -283,7 +283,7 @@ def nNRBP(
     beta: Continuation = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised NRBP: NRBP divided by that of the topic's greedy ideal ranking.
+    """Normalised NRBP: NRBP divided by the NRBP of the topic's greedy ideal ranking.
 
         nNRBP = (sum over all ranks r of beta^(r-1) NG(r)) / (the same sum of the ideal ranking)
 

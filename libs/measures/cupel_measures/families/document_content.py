@@ -87,13 +87,13 @@ def LMD(
     its model.
 
     Use: unjudged documents count by their texts. With few judgments, LMD therefore orders systems nearly as
-    it does with all judgments. This order agrees only in part with that of alpha_nDCG. If all judgments are
-    available, prefer alpha_nDCG.
+    it does with all judgments. This order agrees only in part with the order by alpha_nDCG. If all judgments
+    are available, prefer alpha_nDCG.
 
     The defaults are the simplest choices. The experiment in tests/measures/families/test_content_defaults.py
     supports them. It uses two collections, one of them Turkish, with all judgments, a third of them, and a
-    tenth of them. Removing stop words brings the order of systems closer to that of alpha_nDCG, because words
-    that occur everywhere do not distinguish subtopics. The right number of stop words depends on the
+    tenth of them. Removing stop words brings the order of systems closer to the order by alpha_nDCG, because
+    words that occur everywhere do not distinguish subtopics. The right number of stop words depends on the
     collection, and a small collection could lose all its words, so the default is 0. With thousands of
     documents, try a few dozen. Keeping few terms reduces the agreement, because off-topic text then costs
     nothing. Smoothing also reduces the agreement, because it makes all models similar. `weights=documents`
@@ -145,8 +145,8 @@ def soft_alpha_nDCG(
     document id). A topic without a subtopic model scores 0, and so does an empty run.
 
     Because of frequent words, each document seems to cover a little of every subtopic. Removing stop words
-    therefore matters more than for LMD, and brings the order of systems much closer to that of alpha_nDCG.
-    The default is 0 for the same reason as in LMD.
+    therefore matters more than for LMD, and brings the order of systems much closer to the order by
+    alpha_nDCG. The default is 0 for the same reason as in LMD.
 
     Example: a={1}"apple fruit tree apple" b={1}"apple pie fruit" c={2}"mac computer apple" d={}"rain weather"
     e"computer keyboard"; run a c: soft_alpha_nDCG 0.869963; run a b: soft_alpha_nDCG 0.808525; run e a:

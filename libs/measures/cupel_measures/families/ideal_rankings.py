@@ -22,7 +22,7 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
 
     n is the length of the longer ranking. The ideal ranking contains the documents with a positive gain,
     greatest first. Documents with equal gains are in the order of the run, and those missing from the run are
-    last. The RBO is divided by that of the ideal ranking with itself, so a perfect ranking scores 1;
+    last. The RBO is divided by the RBO of the ideal ranking with itself, so a perfect ranking scores 1;
     `normalize=False` omits this division.
 
     Caveat: only the order of the gains matters, not their size.

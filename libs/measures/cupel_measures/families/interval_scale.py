@@ -283,7 +283,7 @@ def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Float
     Rankings are ordered by the first rank in which they differ. RBTO is the position in this order, from 0 to
     (c + 1)^N - 1: the degrees are the digits of a number with base c + 1.
 
-    Degrees are the indices of the labels, whatever the gains of the aspect are. `gains` sets other weights W
+    Degrees are the indices of the labels, regardless of the gains of the aspect. `gains` sets other weights W
     for some labels; the value is then the sum of W(r_i) (c + 1)^(N - i). Weights must not decrease along the
     scale. If the weights are not a multiple of 0..c, RBTO orders runs like gRBP with p = 1 / (c + 1) and
     these gains, and has the scale type of that gRBP. With the weights [0, 1, 3] the scale is neither ordinal

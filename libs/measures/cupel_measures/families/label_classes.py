@@ -34,9 +34,10 @@ COMBINED = {"euclidean": np.add, "manhattan": np.add, "chebyshev": np.maximum}
 def deviations(
     aspects: Sequence[Aspect], embedding: Mapping[str, Sequence[Any]], distance: str
 ) -> Deviations:
-    """Return the contribution of each label to the distance; `embedding` overrides that of an aspect.
+    """Return the contribution of each label to the distance.
 
-    Raises MeasureError if an embedding does not have one number per label.
+    embedding: replaces the embeddings of the aspects that it names. Raises MeasureError if an
+    embedding does not have one number per label.
     """
     contribution, _ = DISTANCES[distance]
     placed = [_exactly(embedding.get(aspect.name, aspect.embedding)) for aspect in aspects]

@@ -359,7 +359,7 @@ def class_table(
 
 
 def _graded_pool(view: AspectView, classes: Classes) -> Pool:
-    """Return the pool whose labels are the weights of the documents' classes."""
+    """Return a pool in which each document is labelled with the weight of its class."""
     weights = dict(zip(classes.distances, classes.weights, strict=True))
     combined = _combined(classes.names, classes.weights)
     index = {grade: i for i, grade in enumerate(combined.labels)}

@@ -87,7 +87,7 @@ def max_t(
     scale: ScaleType = "interval",
     with_p: bool = True,
 ) -> MaxT:
-    """Test all pairs of systems, or those of `pairs`, by the studentised step-down max-T method.
+    """Test all pairs of systems, or only `pairs`, by the studentised step-down max-T method.
 
     scores: float64[topics, systems]. t is the mean difference divided by its standard error. A replicate
     flips the signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a
