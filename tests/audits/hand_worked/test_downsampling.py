@@ -124,7 +124,7 @@ def test_report_equals_an_independent_sampler(
     assert (taus[90] < 0.9) == (extent == "only with all judgments")
     assert report.verdict == (
         f"P@2: tau is at least 0.9 {extent}; with 50 per cent of the judgments tau is {taus[50]:.2f}.",
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
     )
     assert report.undefined == report.warnings == ()
     assert [table.name for table in report.tables] == ["points", "ranks"]

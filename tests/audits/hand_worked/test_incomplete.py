@@ -72,7 +72,7 @@ def test_report_equals_an_independent_sampler() -> None:
     assert report.verdict == (
         "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
         f"tau is {tau[20]:.2f}.",
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
     )
     assert report.undefined == report.warnings == ()
 
@@ -89,6 +89,6 @@ def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> No
     stored = reported("incomplete", subject, parameters, trials)
     assert stored.tables == report.tables
     assert stored.warnings == (
-        "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents without their "
-        "judgment from the pool, so the measure is underestimated; run the audit again",
+        "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents from the pool "
+        "together with their judgments. The measure is therefore underestimated; run the audit again",
     )

@@ -134,6 +134,6 @@ def test_missed_subtopic_labels_its_whole_pool() -> None:
     assert report.numbers["labelled_whole"] == pytest.approx(2 / 3)
     assert report.verdict[1] == (
         "1 of 3 subtopics have no relevant document in the pools, so the pools of their topics are labelled "
-        "without finding one. Of the pools of the other topics, 66.7% of the documents are labelled."
+        "completely. In the pools of the other topics, 66.7% of the documents are labelled."
     )
     assert "tau_random: no random labels were drawn" in report.undefined

@@ -109,6 +109,6 @@ def test_limits_keep_the_hand_worked_documents() -> None:
         report, "topics", "topic missing tried turning influence", [("1", 2, 1, 0, 0.75), ("2", 1, 1, 1, 1.0)]
     )
     assert report.warnings == (
-        "1 unjudged documents that runs rank lowest were not examined: increase `tried` to examine more "
-        "documents per topic.",
+        "1 unjudged documents with the smallest sums of 1 / rank were not examined: increase `tried` to "
+        "examine more documents per topic.",
     )

@@ -97,10 +97,10 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
     )
     [half] = [row for row in bias if row[1] == 50]
     assert report.verdict[1:] == (
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
-        f"P@3: with 50 per cent of the runs unlabelled, the mean score of the unlabelled runs changes by "
-        f"{0 - half[2]:+.4f} and that of the labelled runs by {0 - half[3]:+.4f}. The bias against "
-        f"unlabelled runs is {half[4]:.4f}.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
+        f"P@3: with 50 per cent of the runs left out, the mean score of these runs changes by "
+        f"{0 - half[2]:+.4f}, and that of the other runs by {0 - half[3]:+.4f}. The bias against "
+        f"the runs left out is {half[4]:.4f}.",
     )
     assert half[4] > 0
     assert half[3] > 0
@@ -110,7 +110,7 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
     )
     reason = "the removed runs are too few, or all of them have the same score"
     assert report.undefined == tuple(
-        f"tau of P@3 with {percent} per cent of the runs unlabelled: {reason}"
+        f"tau of P@3 with {percent} per cent of the runs left out: {reason}"
         for percent in REMOVED
         if set(taus[percent]) == {None}
     )

@@ -187,7 +187,7 @@ def test_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
     assert not report.table("agreement").rows
     assert report.undefined[-2:] == (
         "relevance: the two versions have different labels",
-        "trust: the other judgments have no such aspect",
+        "trust: the second version has no such aspect",
     )
 
 

@@ -155,7 +155,10 @@ class TestSizes:
     def test_topics_needed_is_undefined_for_measures_of_another_scale(self) -> None:
         report = audited("topics", small_subject("DCG@10"), FEW)
         assert report.numbers["needed(DCG@10)"] is None
-        assert report.undefined[-1] == "needed(DCG@10): the given difference is for measures from 0 to 1"
+        assert (
+            report.undefined[-1]
+            == "needed(DCG@10): the given difference applies only to measures from 0 to 1"
+        )
 
 
 def test_trial_does_not_depend_on_other_trials() -> None:

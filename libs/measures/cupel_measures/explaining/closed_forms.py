@@ -1,8 +1,8 @@
 """Expected values over all orders of tied documents, by closed forms (McSherry and Najork, ECIR 2008).
 
 A group of n tied documents contains r relevant ones. Each of its ranks has a relevant document with
-probability r/n. Given a relevant document at one rank, the
-other r - 1 relevant documents are distributed uniformly over the other n - 1 ranks.
+probability r/n. Given a relevant document at one rank, the other r - 1 relevant documents are distributed
+uniformly over the other n - 1 ranks.
 """
 
 from collections.abc import Callable, Mapping

@@ -251,7 +251,7 @@ Rel = Annotated[int, Whole("a relevance level: a whole number", -(2**31))]
 OneFlag = Annotated[bool, Flag()]
 Persistence = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
 Share = Annotated[float, Number("a number from 0 to 1", 0, 1)]
-Beta = Annotated[float, Number("a number of at least 0", 0, MOST)]
+Beta = Annotated[float, Number("a number from 0", 0, MOST)]
 GainTable = Annotated[
     ArgumentPairs,
     GainTableParameter(

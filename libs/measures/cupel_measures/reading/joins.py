@@ -52,9 +52,9 @@ DOCUMENTS = 1 << 15
 
 
 def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
-    """Join `ranking` with `qrels`: one row per topic of the qrels, equal to `join_run` of the same run.
+    """Join `ranking` with `qrels`: one row per topic of the qrels. `join_run` gives equal results.
 
-    depth: maximum number of documents per topic; tie groups end at this rank.
+    depth: maximum number of documents per topic. Tie groups are cut at this rank, too.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     listed = _listed(qrels)
@@ -405,7 +405,7 @@ def _read_numpy(
             if seen.isdisjoint(row):
                 return None
             return replace(collected.joined(), unknown_topics=len(seen - row.keys()))
-        size = max(BLOCK, len(kept))  # a topic that fills the block needs a larger one
+        size = max(BLOCK, len(kept))  # one topic fills the block, so read a larger one
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,7 +125,7 @@ def build_qrels(
     findings: Findings | None = None,
     limits: Limits | None = None,
 ) -> Qrels:
-    """Read `files` into one Qrels; several files may judge one aspect.
+    """Read `files` into one Qrels. Several files can judge the same aspect.
 
     topics: all topics of the collection (default: those of the files). Topics without any judgment become
     `Qrels.unjudged_topics`. Add warnings to `findings`. Raise Refused, with all errors and warnings of all
@@ -373,7 +373,7 @@ def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _JudgmentTable) 
 
 
 def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _JudgmentTable) -> None:
-    """Give every pooled document the label of its score, or the lowest label if it has no score."""
+    """Label every pooled document by its score, or with the lowest label if it has no score."""
     by_document = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
     labels = table.labels[table.aspect(file.columns[-1])]
     for pool in table.pools.values():

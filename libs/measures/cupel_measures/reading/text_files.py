@@ -151,7 +151,7 @@ def _lines(stream: BinaryIO, limits: Limits, file: str | None) -> Iterator[tuple
 
 
 class _LineError(ValueError):
-    """Error of a line: a code and a message."""
+    """Error in a line: the code and the message of a finding."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

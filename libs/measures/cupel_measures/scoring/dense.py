@@ -52,8 +52,7 @@ class Block:
         return labels
 
     def positions(self, aspect: str, ties: str) -> Ints:
-        """Return int64[n]: the position of each document in its row when the row is sorted by decreasing
-        label.
+        """Return int64[n]: the position of each document when its row is sorted by decreasing label.
 
         ties: documents with equal labels keep their order (`stable`), are reversed (`reverse`), or share the
         best of their positions (`min`).

@@ -162,8 +162,8 @@ def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> E
     """Score every row of `joined` in exact numbers.
 
     Exact scores serve to check scale types. They are also needed for measures whose scores can differ by less
-    than the precision of floats. Raise
-    MeasureError as `evaluate` does, and for a measure without exact values (`has_exact_values`).
+    than the precision of floats. Raise MeasureError as `evaluate` does, and for a measure without exact
+    values (`has_exact_values`).
     """
     view = AspectView(qrels=qrels, joined=joined)
     values = {measure: _apply(view.exact, qrels, measure) for measure in measures}

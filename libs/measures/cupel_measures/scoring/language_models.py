@@ -115,8 +115,8 @@ class Targets:
     """Target models with which other models are compared.
 
     smoothing: the share of p(w|C) in every model with text. divergence: jsd or kl. kept: the terms to which
-    all models are restricted and renormalised; None keeps all. A target without any of these
-    terms has probability 0 for all terms and NULL, so its closeness to every model is 0.
+    all models are restricted and renormalised; None keeps all. A target without any of these terms has
+    probability 0 for all terms and NULL, so its closeness to every model is 0.
     """
 
     corpus: Corpus
@@ -186,8 +186,8 @@ class Targets:
 class _Flat:
     """The positive probabilities of targets at `terms` and NULL, target by target.
 
-    target: int64[n], index of the target, below `number`. place: int64[n], index of the term,
-    or the number of terms for NULL. p, log: float64[n], the probability and its logarithm.
+    target: int64[n], index of the target, below `number`. place: int64[n], index of the term, or the number
+    of terms for NULL. p, log: float64[n], the probability and its logarithm.
     """
 
     terms: Ints

@@ -103,7 +103,7 @@ def _quotients(digits: Words, places: Ints) -> Floats:
 
     Below 2^53, both are exact doubles, so the division rounds once. Above, a second quotient of the exact
     remainder corrects the first one. If their sum is too close to the middle of two doubles, which is rare,
-    Python's integers decide.
+    the result is computed with Python's integers.
     """
     numerator, tens = digits.astype(np.float64), _FLOAT_TENS[places]
     values: Floats = numerator / tens

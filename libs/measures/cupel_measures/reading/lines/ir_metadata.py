@@ -67,7 +67,7 @@ def _mapping(text: str) -> Mapping[str, Any]:
             return super().compose_node(parent, index)
 
     try:
-        value = yaml.load(text, Loader)  # a BaseLoader builds nothing but text
+        value = yaml.load(text, Loader)  # a BaseLoader reads every scalar as text
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
