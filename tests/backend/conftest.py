@@ -29,14 +29,14 @@ def at(new_place: Places, tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def prepared_at(size: SizeName, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """Yield settings like those of `at`, with a database whose tables are up to date."""
+    """Yield settings of storage like `at`, with a database whose tables are up to date."""
     with prepared_place(size, tmp_path / "data") as settings:
         yield settings
 
 
 @pytest.fixture
 def open_at(prepared_at: dict[str, Any], clock: Clock) -> Iterator[Callable[..., System]]:
-    """Yield a function that opens a system on one prepared storage, with additional settings."""
+    """Yield a function that opens a system on the prepared storage, with additional settings."""
     opened: list[System] = []
 
     def open_(**settings: Any) -> System:

@@ -310,7 +310,7 @@ def test_control_characters_of_the_service_are_escaped(server, organiser, folder
     from cupel_backend.infrastructure.database import writing
     from cupel_backend.infrastructure.tables import submissions, tracks
 
-    with writing(server.system.engine) as connection:  # as an untrusted service could answer
+    with writing(server.system.engine) as connection:  # a response that an untrusted service could send
         connection.execute(update(tracks).where(tracks.c.name == judged).values(title="a\x1b[2Jb\x9b31m"))
         connection.execute(update(submissions).values(name="c\x1b]0;d\x07\u202ee"))
     verbs = ("track list", "track show {}", "runs {}", "leaderboard {}", "watch {}", "runs {} --format csv")

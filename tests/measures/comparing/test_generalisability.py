@@ -44,8 +44,8 @@ def study(scores: Floats) -> VarianceComponents:
 def test_variance_components_equal_those_of_the_literature() -> None:
     components = study(SYNTHETIC)
     assert (components.systems, components.topics) == (10, 12)
-    found = (components.system, components.topic, components.residual)
-    assert found == pytest.approx((0.625757575757576, 0.884006734006734, 2.78720538720539), rel=1e-12)
+    result = (components.system, components.topic, components.residual)
+    assert result == pytest.approx((0.625757575757576, 0.884006734006734, 2.78720538720539), rel=1e-12)
     squares = (components.system_square, components.topic_square, components.residual_square)
     assert squares == pytest.approx((10.2962962962963, 11.6272727272727, 2.78720538720539), rel=1e-12)
 

@@ -21,23 +21,23 @@ def test_tau_b_equals_hand_worked_values() -> None:
     assert tau_b((1, 2, 3, 4, 5), (1, 3, 2, 4, 4)).value == pytest.approx(0.737865, abs=1e-6)
     first = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.2, 0.1], [0.3, 0.3, 0.3, 0.3]]
     second = [[0.1, 0.3, 0.2, 0.4], [0.6, 0.3, 0.3, 0.3], [0.1, 0.2, 0.3, 0.4]]
-    found = tau_b_by_topic(first, second)
-    assert found.topics == (pytest.approx(0.666667, abs=1e-6), pytest.approx(0.516398, abs=1e-6), None)
-    assert found.value == pytest.approx(0.591532, abs=1e-6)
-    assert found.undefined_topics == 1
+    result = tau_b_by_topic(first, second)
+    assert result.topics == (pytest.approx(0.666667, abs=1e-6), pytest.approx(0.516398, abs=1e-6), None)
+    assert result.value == pytest.approx(0.591532, abs=1e-6)
+    assert result.undefined_topics == 1
     overall = tau_b(np.mean(first, axis=0).round(12), np.mean(second, axis=0).round(12))
     assert overall.value == pytest.approx(-0.516398, abs=1e-6)
 
 
 @given(vectors)
 def test_tau_b_equals_scipy(both: tuple[list[int], list[int]]) -> None:
-    found = tau_b(*both)
+    result = tau_b(*both)
     expected = kendalltau(*both).statistic
     if math.isnan(expected):
-        assert found.value is None
-        assert found.undefined
+        assert result.value is None
+        assert result.undefined
     else:
-        assert found.value == pytest.approx(expected, abs=1e-12)
+        assert result.value == pytest.approx(expected, abs=1e-12)
 
 
 @given(vectors)
@@ -117,6 +117,6 @@ def test_undefined_correlations_have_a_reason() -> None:
 def test_nan_makes_correlations_undefined() -> None:
     for correlation in (tau_b, tau_ap, overlap):
         for both in (([1.0, math.nan, 2.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [math.nan, 1.0])):
-            found = correlation(*both)
-            assert (found.value, found.undefined) == (None, "a score is undefined")
+            result = correlation(*both)
+            assert (result.value, result.undefined) == (None, "a score is undefined")
     assert tau_b_by_topic([[1.0, math.nan], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]]).topics == (None, 1.0)
