@@ -138,6 +138,7 @@ def Utility(
     aggregate="sum",
     bounds=COUNT,
     judged_only=False,
+    label_free=True,
     scale="count",
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), NOT_RELEVANCE),
 )
@@ -147,7 +148,7 @@ def NumQ(rows: Rows) -> Floats:
         NumQ = 1 for each topic, summed over topics
 
     Topics missing from the run count. Topics missing from the qrels, and listed topics without any judgment,
-    do not.
+    do not. Judgments by subtopic count as judgments.
 
     Example: a=1 b=1 | c=0; run a x | -: NumQ 2 = 1 + 1.
     """
@@ -159,6 +160,7 @@ def NumQ(rows: Rows) -> Floats:
     aggregate="sum",
     bounds=COUNT,
     judged_only=False,
+    label_free=True,
     scale="count",
     exempt={NOTHING_RELEVANT: NOT_RELEVANCE},
 )
@@ -167,7 +169,7 @@ def NumRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
         NumRet = documents retrieved; with `rel`, only those that are relevant at this level
 
-    Topics missing from the qrels do not count.
+    Topics missing from the qrels do not count. `rel` needs judgments of an aspect.
 
     Example: a=1 b=1 | c=0; run a x | c y z: NumRet 5 = 2 + 3, NumRet(rel=1) 1 = 1 + 0.
     """
