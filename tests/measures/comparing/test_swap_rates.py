@@ -63,6 +63,11 @@ class TestExponential:
         assert found.b == 0
         assert found.at(10) == pytest.approx(0.2)
 
+    def test_steepest_fit_falls_by_the_factor_e_to_the_10(self) -> None:
+        found = fit_decline([1, 2], [0.5, 0.0], [1, 1])
+        assert found is not None
+        assert found.b == pytest.approx(10, rel=1e-9)
+
     def test_fit_without_swaps_is_0(self) -> None:
         found = fit_decline([5, 10], [0, 0], [3, 3])
         assert found is not None
