@@ -47,7 +47,7 @@ def test_cam_and_mm_rarely_reach_1(two_aspects: AuditSubject) -> None:
 
 
 def test_euclidean_and_manhattan_toma_rank_few_worthless_documents_high(two_aspects: AuditSubject) -> None:
-    """Maistro et al., CIKM 2021, Table 5: MANH and EUCL rank the fewest; Table 4: their tau is 1 for AP."""
+    """Maistro et al., CIKM 2021: MANH and EUCL rank the fewest (Table 5); their tau is 1 for AP (Table 4)."""
     numbers = audited("aspects", two_aspects, {"weighting": "positive"}).numbers
     zero = {name: numbers[f"zero(all {name})"] for name in ("CAM", "MM", "TOMA euclidean", "TOMA manhattan")}
     worse = max(zero["MM"], numbers["zero(all TOMA chebyshev)"])  # type: ignore[type-var]
@@ -87,7 +87,7 @@ def lexical_subject(make: Callable[[Path], Collection], shared: Path) -> AuditSu
     return subject_of(diverse(collection.judged), runs, "alpha_nDCG@20", top=20, texts=texts_in(collection))
 
 
-def test_selected_labels_order_systems_better_than_random_ones(shared: Path) -> None:
+def test_selected_labels_order_systems_better_than_random_labels(shared: Path) -> None:
     """Hui, PIKM 2014, section 5.2: under 20 per cent of the pool is selected, tau is above 0.8."""
     report = audited("label_selection", lexical_subject(cranfield, shared), {"repeats": 1, "batch": 15})
     assert report.numbers["labelled"] < 0.2  # type: ignore[operator]

@@ -53,7 +53,7 @@ class Processes:
         self.started: list[subprocess.Popen[bytes]] = []
 
     def use_long_leases(self) -> None:
-        """Give processes started from now on a long lease, which does not expire on a busy machine."""
+        """Use a long lease in processes started later, so that it does not expire on a busy machine."""
         self._environment["CUPEL_LEASE_SECONDS"] = "60"
 
     def start(self, role: str) -> subprocess.Popen[bytes]:
@@ -92,7 +92,7 @@ BROKERS: tuple[SizeName, ...] = ("embedded", "production", "rabbitmq")
 
 @pytest.fixture(params=BROKERS)
 def size(request: pytest.FixtureRequest) -> SizeName:
-    """Run each test with every broker; `make test` samples those of the slow tests."""
+    """Run each test with every broker. `make test` runs slow tests with a sample of the brokers."""
     name: SizeName = request.param
     return name
 
@@ -118,7 +118,7 @@ def system(at: dict[str, Any]) -> Iterator[System]:
         polling_seconds=0.05,
         turn_seconds=0.05,
         attempts=10,
-        analysis_seconds=600,  # long jobs of their own: boards of all measures of the slow plan
+        analysis_seconds=600,  # analyses of all measures of the slow plan are long jobs
     )
     system = replace(open_system(settings), now=utc_now)
     system.migrate()
@@ -141,12 +141,12 @@ OTHERS = (
 
 def evaluations(system: System) -> list[Job]:
     """Return all evaluation jobs, without the analyses that run between them."""
-    found, cursor = [], None
+    evaluation_jobs, cursor = [], None
     while True:
         page = jobs.list_(system, ADMIN, limit=500, cursor=cursor)
-        found += [job for job in page.items if job.kind == rescoring.EVALUATE]
+        evaluation_jobs += [job for job in page.items if job.kind == rescoring.EVALUATE]
         if (cursor := page.next) is None:
-            return found
+            return evaluation_jobs
 
 
 def all_done(system: System) -> bool:
@@ -217,7 +217,7 @@ def delete_broker(system: System) -> None:
 
 
 def suspend_at_work(system: System, processes: list[psutil.Process]) -> bool:
-    """Suspend the processes and return True if they run a job and hold no write lock; else resume them."""
+    """Suspend the processes. If they run a job without a write lock, return True; otherwise resume them."""
     for process in processes:
         process.suspend()
     if running_jobs(system) and not has_write_lock(system):
@@ -258,9 +258,9 @@ def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, 
     for process in asleep:
         process.resume()
     until(lambda: "claimed by another worker" in processes.log)
-    found = evaluations(system)
-    assert score_count(system) == len(found) * len(SLOW_PLAN)
-    assert max(job.attempts for job in found) > 1
+    evaluation_jobs = evaluations(system)
+    assert score_count(system) == len(evaluation_jobs) * len(SLOW_PLAN)
+    assert max(job.attempts for job in evaluation_jobs) > 1
 
 
 @sampled_brokers("embedded")

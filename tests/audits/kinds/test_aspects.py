@@ -37,7 +37,7 @@ def table_3() -> AuditSubject:
 
 @pytest.fixture
 def two_topics() -> AuditSubject:
-    """Two topics with a run that is better on both."""
+    """Return a subject of two runs, of which one is better on both topics."""
     best = {"1": ranked("d1", "u", "d9", "d3"), "2": ranked("d8", "d9")}
     worse = {"1": ranked("d9", "d3"), "2": ranked("d9")}
     return subject_of(qrels_of(OF_THREE), {"worse": worse, "best": best}, "CAM(of=AP)", top=5)
@@ -46,7 +46,7 @@ def two_topics() -> AuditSubject:
 def cells_by_key(
     report: AuditReport, table: str, key: str, value: str, **where: object
 ) -> dict[object, object]:
-    """Map the cells of one column to those of another, in the rows with the given cells."""
+    """Map column `key` to column `value`, in the rows whose cells equal `where`."""
     rows = report.table(table).records()
     return {
         row[key]: row[value] for row in rows if all(row[name] == expected for name, expected in where.items())
@@ -184,8 +184,8 @@ def test_trial_does_not_depend_on_other_trials(table_3: AuditSubject) -> None:
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
 def test_partial_report_covers_one_question(table_3: AuditSubject, trial: int) -> None:
-    found = trials_of("aspects", table_3, only=[trial])
-    report = reported("aspects", table_3, None, found)
+    results = trials_of("aspects", table_3, only=[trial])
+    report = reported("aspects", table_3, None, results)
     assert report.verdict
     assert set(report.numbers) < set(report_of(table_3).numbers)
 

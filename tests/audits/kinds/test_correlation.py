@@ -9,8 +9,8 @@ from cupel_measures.model import Aspect, Qrels
 from support.data.audit_subjects import audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked
 
-# Rows are topics, columns are runs: the number of relevant documents among the first 10, and the number of
-# documents of quality.
+# Rows are topics and columns are runs. M1 counts the relevant documents among the first 10, and M2 the
+# documents of good quality.
 M1 = [[1, 2, 3, 4], [5, 5, 2, 1], [3, 3, 3, 3]]
 M2 = [[1, 3, 2, 4], [6, 3, 3, 3], [1, 2, 3, 4]]
 RELEVANCE, QUALITY = Aspect(name="relevance", labels=range(2)), Aspect(name="quality", labels=range(2))
@@ -99,9 +99,9 @@ class TestIdentities:
         self, first: str, second: str, by_topic: float, overall: float | None
     ) -> None:
         subject = small_subject(f"{first} {second}")
-        [found] = trials_of("correlation", subject).values()
-        assert found["by_topic"] == pytest.approx(by_topic, abs=1e-12)
-        assert overall is None or found["overall"] == pytest.approx(overall, abs=1e-12)
+        [results] = trials_of("correlation", subject).values()
+        assert results["by_topic"] == pytest.approx(by_topic, abs=1e-12)
+        assert overall is None or results["overall"] == pytest.approx(overall, abs=1e-12)
 
 
 def test_aggregate_is_compared_by_its_component_under_each_aspect() -> None:

@@ -23,12 +23,12 @@ RUNS = lists(
     }
 )
 TWO = {"depth": 2, "depths": [1, 2, 3]}
-"""Pools of depth 2: a, c, b, d, x and g, y, h, i. Alone: c and y of one; b and h of two; d, and i of three
-(x is of one too, at rank 3: at depth 2 it is three's alone, and unjudged)."""
+"""The pools of depth 2 are {a, c, b, d, x} and {g, y, h, i}. Only `one` contributes c and y, only `two` b and
+h, and only `three` d, i and x (`one` has x at rank 3). x and y are unjudged."""
 
 
 def means_without(removed: dict[str, set[str]]) -> list[float]:
-    """Return AP of each run under new qrels without the judgments of these documents."""
+    """Return AP of each run under new qrels without the judgments of the removed documents."""
     qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
     scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
     return [round(run_scores.aggregates()[parse("AP")], 12) for run_scores in scores]
@@ -44,19 +44,19 @@ def test_runs_of_one_team_are_a_problem_only_if_there_are_several() -> None:
 
 
 def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
-    found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
+    results = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
     full = means_without({"1": set(), "2": set()})
     for run, lost in enumerate(alone):
-        trial, after = found[run], means_without(lost)
+        trial, after = results[run], means_without(lost)
         assert trial["scores"]["AP"] == [[full[run]], [after[run]]]
         assert trial["lost"] == sum(map(len, lost.values()))
         assert trial["ranks"]["AP"][1] == [[1, 2, 3][sorted(after, reverse=True).index(after[run])]]
         assert trial["depth"] == 2
 
 
-def test_contributions_by_depth_equal_hand_worked_ones() -> None:
-    """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
+def test_contributions_by_depth_equal_hand_worked_values() -> None:
+    """At rank 1, two runs retrieve a, and one run each retrieves d, g, h and i. Only i is not relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
     assert rows["one", 1] == rows["two", 1] == (1, 1)
@@ -70,23 +70,23 @@ def test_contributions_by_depth_equal_hand_worked_ones() -> None:
     assert report.numbers["unique_relevant@2"] == 1
 
 
-def test_unjudged_shares_equal_hand_worked_ones() -> None:
-    """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
+def test_unjudged_shares_equal_hand_worked_values() -> None:
+    """Within depth 2, run `one` has the unjudged document y. If the run is left out, c is unjudged too."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
     assert rows["one", 2] == (0.25, 0.5)
     assert rows["two", 2] == (0, 0.5)
-    assert rows["three", 2] == (0.25, 1)  # x, then d and i too; i is all it has of topic 2
+    assert rows["three", 2] == (0.25, 1)  # x; without the run also d and i, its only document of topic 2
     assert report.numbers["unjudged_outside@2"] == pytest.approx(2 / 3)
     assert report.numbers["worst(unjudged_outside@2)"] == 1
 
 
 def test_all_runs_of_a_team_are_left_out_together() -> None:
     subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"])
-    found = trials_of("leave_one_team_out", subject, TWO)
-    assert [trial["runs"] for trial in found.values()] == [[0, 2], [1]]
+    results = trials_of("leave_one_team_out", subject, TWO)
+    assert [trial["runs"] for trial in results.values()] == [[0, 2], [1]]
     after = means_without({"1": {"c", "d"}, "2": {"i"}})
-    assert found[0]["scores"]["AP"][1] == [after[0], after[2]]
+    assert results[0]["scores"]["AP"][1] == [after[0], after[2]]
     report = audited("leave_one_team_out", subject, TWO)
     assert {row[1] for row in report.table("points").rows} == {"X", "Y"}
     assert not report.warnings

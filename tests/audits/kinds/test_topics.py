@@ -17,7 +17,7 @@ ORDERS = (("up", range(9)), ("down", range(8, -1, -1)))
 
 
 def subject_with_precisions(rows: dict[str, list[float]], measure: str = "P@10") -> AuditSubject:
-    """Return runs a, b, ... whose P@10 on each topic are these numbers."""
+    """Return a subject of runs a, b, ... with the given P@10. rows: topic -> P@10 of each run."""
     documents = [f"d{number:02}" for number in range(20)]
     qrels = qrels_of({topic: {name: int(name < "d10") for name in documents} for topic in rows})
     runs = {
@@ -48,14 +48,15 @@ def test_sufficient_number_of_random_topics_is_stated() -> None:
 
 class TestSwaps:
     def test_two_contradicting_topics_always_swap(self) -> None:
-        """One topic prefers a by 0.5 and the other b, so any draw swaps them."""
+        """One topic prefers run a by 0.5, and the other prefers run b, so every draw swaps them."""
         report = audited("topics", subject_with_precisions({"1": [0.7, 0.2], "2": [0.2, 0.7]}), FEW)
         [row] = report.table("swaps").rows
-        assert row == ("P@10", 0.2, 1, 8, 8, 1.0, None)  # the last bin, from 0.2 on; one size has no curve
+        # 0.2 is the last bin, with all larger differences. One size gives no fitted curve.
+        assert row == ("P@10", 0.2, 1, 8, 8, 1.0, None)
         assert report.numbers["lasting(P@10)"] is None
 
     def test_run_that_is_better_on_each_topic_is_never_swapped(self) -> None:
-        """a is better than b by 0.1 on each of eight topics, so also on every set of topics."""
+        """Run a is better than run b by 0.1 on each of eight topics, and so on every set of topics."""
         report = audited(
             "topics", subject_with_precisions({str(n): [n / 10 + 0.1, n / 10] for n in range(8)}), FEW
         )
@@ -67,12 +68,12 @@ class TestSwaps:
         assert "a difference of means of 0.1 or more is reversed on another sample" in report.verdict[0]
 
     def test_given_sizes_are_used(self) -> None:
-        found = trials_of("topics", small_subject("AP"), {"sizes": [2, 4], **FEW})
-        assert [entry["size"] for entry in found[0]["draw"]["AP"]] == [2, 4]
+        results = trials_of("topics", small_subject("AP"), {"sizes": [2, 4], **FEW})
+        assert [entry["size"] for entry in results[0]["draw"]["AP"]] == [2, 4]
 
     def test_every_pair_that_the_first_set_orders_is_compared(self) -> None:
-        found = trials_of("topics", small_subject("AP"), FEW)
-        assert {sum(entry["compared"]) for entry in found[3]["draw"]["AP"]} == {10}
+        results = trials_of("topics", small_subject("AP"), FEW)
+        assert {sum(entry["compared"]) for entry in results[3]["draw"]["AP"]} == {10}
 
     def test_bin_width_is_one_hundredth_for_measures_up_to_about_1(self) -> None:
         judged = {str(t): {f"d{n}": {"s": int((n + t) % 3 == 0)} for n in range(9)} for t in range(4)}
@@ -154,7 +155,10 @@ class TestSizes:
     def test_topics_needed_is_undefined_for_measures_of_another_scale(self) -> None:
         report = audited("topics", small_subject("DCG@10"), FEW)
         assert report.numbers["needed(DCG@10)"] is None
-        assert report.undefined[-1] == "needed(DCG@10): the given difference is for measures from 0 to 1"
+        assert (
+            report.undefined[-1]
+            == "needed(DCG@10): the given difference applies only to measures from 0 to 1"
+        )
 
 
 def test_trial_does_not_depend_on_other_trials() -> None:
@@ -169,11 +173,11 @@ def test_trial_does_not_depend_on_other_trials() -> None:
 
 def test_partial_report_covers_draws_or_measures() -> None:
     subject = small_subject()
-    found = trials_of("topics", subject, FEW)
-    draws = reported("topics", subject, FEW, {number: found[number] for number in (0, 1)})
+    results = trials_of("topics", subject, FEW)
+    draws = reported("topics", subject, FEW, {number: results[number] for number in (0, 1)})
     assert not draws.table("topics").rows
     assert set(draws.table("swaps").column("topics")) >= {1, 2, 3, 4}
-    measures = reported("topics", subject, FEW, {9: found[9]})
+    measures = reported("topics", subject, FEW, {9: results[9]})
     assert not measures.table("swaps").rows
     assert set(measures.table("topics").column("measure")) == {"nDCG@10"}
 

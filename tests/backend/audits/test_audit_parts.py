@@ -66,8 +66,8 @@ def offline(folder: Path, audit: audit_requests.AuditView) -> str:
     teams = [row.team for row in audit.runs]
     subject = assemble_subject(NamedQrels("mine", qrels), runs, measures, teams=teams, depth=1000)
     trials = range(kind.trials(subject))
-    found = dict(execution.run_trials(kind, subject, audit.seed, trials))
-    return report_digest(execution.result(kind, subject.about, audit.seed, len(trials), found))
+    results = dict(execution.run_trials(kind, subject, audit.seed, trials))
+    return report_digest(execution.result(kind, subject.about, audit.seed, len(trials), results))
 
 
 def test_audit_is_bit_equal_to_the_library(system: System, sent: list[str], tmp_path: Path) -> None:
@@ -247,7 +247,8 @@ def test_audit_that_an_earlier_release_prepared_with_unjudged_topics_fails(
     path = system.settings.incoming / "fewer"
     path.write_bytes(pack_qrels(judged_less))
     blob = system.blobs.put_file(path, sha256(path.read_bytes()).hexdigest())
-    with writing(system.engine) as connection:  # now the prepared subject has more topics than are judged
+    # The prepared subject gets more topics than are judged.
+    with writing(system.engine) as connection:
         connection.execute(update(qrels).values(blob=blob))
     work_off(system)
     failed = audit_requests.get(system, BOB, audit.id)

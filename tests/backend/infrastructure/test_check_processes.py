@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ from cupel_backend.infrastructure.system import System
 from support.backend_cast import ALICE, make_track, publish_qrels, run_file, submit
 from support.patience import seconds, until
 
-LARGE = b"".join(
-    b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
-    for topic in (1, 2, 3)
-    for number in range(90_000)
-)
-"""About 60 MB."""
+
+@cache
+def large_run() -> bytes:
+    """Return a run of about 60 MB."""
+    return b"".join(
+        b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
+        for topic in (1, 2, 3)
+        for number in range(90_000)
+    )
 
 
 @pytest.fixture
@@ -91,7 +95,7 @@ def test_process_is_reused_and_replaced_after_its_turns(
 
 
 def start_check(checkers: Checkers, file: dict[str, object]) -> tuple[threading.Thread, list[str]]:
-    """Check a file in a thread; return the thread and the list that gets the detail of the refusal."""
+    """Check a file in a thread. Return the thread and a list to which it appends the detail of a refusal."""
     refusals: list[str] = []
 
     def check() -> None:
@@ -158,7 +162,7 @@ def test_file_that_needs_too_much_memory_is_refused(
     make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
     with pytest.raises(Invalid) as refusal:
-        make_checkers(checker_megabytes=250).check(request(tmp_path, LARGE))
+        make_checkers(checker_megabytes=250).check(request(tmp_path, large_run()))
     assert refusal.value.code == "check-ended"
 
 
@@ -196,7 +200,8 @@ def test_check_process_ends_when_its_service_is_killed(tmp_path: Path) -> None:
     script = "import json, sys; from cupel_backend.infrastructure.check_processes import Checkers, Settings; "
     script += "Checkers(Settings()).check(json.loads(sys.argv[1]))"
     service = subprocess.Popen([sys.executable, "-c", script, json.dumps(endless_request(tmp_path))])
-    writer = os.open(tmp_path / "fifo", os.O_WRONLY)  # returns once the process has opened the file
+    # `open` returns when the check process has opened the FIFO.
+    writer = os.open(tmp_path / "fifo", os.O_WRONLY)
     [process] = until(list_check_processes)
     service.kill()
     service.wait()
@@ -245,6 +250,6 @@ def test_submission_beyond_the_memory_limit_leaves_no_files_or_rows(
     make_track(system)
     publish_qrels(system)
     with pytest.raises(Invalid, match="memory"):
-        submit(system, ALICE, LARGE)
+        submit(system, ALICE, large_run())
     assert list(system.settings.incoming.iterdir()) == []
     assert submit(system, ALICE).state == "queued"

@@ -60,9 +60,9 @@ def track(system: System) -> None:
 
 
 def board(system: System, **query: object) -> Leaderboard:
-    found = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    analysis = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
+    assert analysis is not None
+    return analysis
 
 
 def score(system: System) -> None:
@@ -91,8 +91,8 @@ def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAna
     ]
     seed = shown.analysis.seed
     assert seed is not None
-    [found] = board_analysis.analyse([np.array(scores_by_topic).T], scales=[shown.scale.type], seed=seed)
-    return found, ids
+    [analysis] = board_analysis.analyse([np.array(scores_by_topic).T], scales=[shown.scale.type], seed=seed)
+    return analysis, ids
 
 
 def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
@@ -101,16 +101,16 @@ def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
     work_off(system, analysing=True)
     for measure in ("nDCG@2", "AP", "P@1"):
         shown = board(system, measure=measure)
-        found, ids = offline(system, shown)
+        analysis, ids = offline(system, shown)
         assert shown.analysis.state == "done"
-        assert shown.analysis.separable == found.separable
+        assert shown.analysis.separable == analysis.separable
         assert (shown.analysis.neighbours, shown.analysis.submissions) == (4, 5)
-        assert shown.analysis.smallest_difference == found.smallest_difference
-        assert shown.analysis.warnings == found.warnings
+        assert shown.analysis.smallest_difference == analysis.smallest_difference
+        assert shown.analysis.warnings == analysis.warnings
         assert shown.analysis.topics == TOPICS
-        assert shown.analysis.in_best_set == sum(standing.in_best_set for standing in found.standings)
+        assert shown.analysis.in_best_set == sum(standing.in_best_set for standing in analysis.standings)
         for row in shown.rows:
-            expected = found.standings[ids.index(row.submission)]
+            expected = analysis.standings[ids.index(row.submission)]
             assert row.interval == (expected.mean.low, expected.mean.high)
             assert expected.rank.low is not None
             assert expected.rank.high is not None
@@ -204,7 +204,7 @@ def test_analysed_track_waits_until_the_scheduler_requests_the_next_analysis(
     system = open_at(analysis_seconds=30)
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
-    assert count_analysed(system) == 1  # at once, because there was no analysis
+    assert count_analysed(system) == 1  # immediately, because there was no analysis
     for number in (1, 2, 3):
         clock.forward(9)
         submit(system, ALICE, run(number))
@@ -249,7 +249,8 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
             HANDLERS[claim.kind](system, claim)
         seen.append(count_analysed(system))
         clock.forward(6)
-    # At 0, 6, ... s: after the first change has waited for 30 s, then 30 s after the next change.
+    # The scheduler ticks at 0, 6, ... s. The first analysis runs when the oldest change has waited for 30 s.
+    # Each later analysis runs 30 s after the first change that follows.
     assert [(6 * place, count) for place, count in enumerate(seen) if count] == [
         (36, 7),
         (78, 14),
@@ -284,7 +285,7 @@ def test_overtaken_job_analyses_the_newest_state(system: System) -> None:
     submit(system, BOB, run(2))
     score(system)
     assert begun is not None
-    HANDLERS[begun.kind](system, begun)  # reads the current state
+    HANDLERS[begun.kind](system, begun)  # the job reads the current state
     assert board(system, measure=begun.payload["measure"]).analysis.submissions == 3
     work_off(system, analysing=True)
     assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
@@ -514,9 +515,8 @@ def test_scoring_has_priority_over_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert job_execution.run_jobs(
-        system, board_analyses.QUEUE, HANDLERS
-    )  # more analyses wait, and the turn ended for scoring
+    # True, because more analyses are queued: the turn ended so that scoring can run.
+    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)
     assert len(open_jobs(system)) == waiting - 1
 
 
@@ -539,7 +539,7 @@ def test_analyses_of_older_releases_are_computed_again(system: System) -> None:
     work_off(system, analysing=True)
     expected = board(system)
     etag = expected.etag
-    old = {  # as a release before max-t/1 stored it
+    old = {  # as stored by a release before max-t/1
         "method": "groups by randomised Tukey HSD",
         "tied_for_first": 3,
         "standings": [

@@ -17,13 +17,13 @@ QUANTILES = {1: 12.706204736174698, 2: 4.302652729749464}
 
 
 def generator_of(kind: str, trial: int) -> np.random.Generator:
-    """Return the random generator of a trial: PCG64, seeded by the seed, the kind and the trial."""
+    """Return the random generator of a trial: PCG64, seeded with the audit's seed, kind and trial number."""
     kind_number = int.from_bytes(sha256(kind.encode()).digest()[:8], "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([SEED, kind_number, trial])))
 
 
 def shuffle_groups(rng: np.random.Generator, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Shuffle the documents of each group, as drawn for all documents in alphabetical order."""
+    """Shuffle the documents of each group; draw for all documents together, in alphabetical order."""
     documents = sorted(document for group in groups.values() for document in group)
     drawn = dict(zip(documents, rng.random(len(documents)).tolist(), strict=True))
     return {name: sorted(group, key=drawn.__getitem__) for name, group in groups.items()}
@@ -97,7 +97,7 @@ def score_lmd(
 ) -> float:
     """Return LMD of a ranking on one topic, with its default settings.
 
-    texts: words by document. subtopics: the judged documents relevant to each.
+    texts: document -> words. subtopics: subtopic -> documents judged relevant to it.
     """
 
     def model_of(document: str) -> Model:
@@ -134,8 +134,8 @@ def assert_table(report: AuditReport, name: str, columns: str, rows: Sequence[Ro
     table = report.table(name)
     assert [column.name for column in table.columns] == columns.split()
     assert len(table.rows) == len(rows), table.rows
-    for found, expected in zip(table.rows, rows, strict=True):
-        assert_cells(found, expected)
+    for cells, expected in zip(table.rows, rows, strict=True):
+        assert_cells(cells, expected)
 
 
 def assert_numbers(report: AuditReport, expected: Mapping[str, float | None]) -> None:
@@ -144,12 +144,12 @@ def assert_numbers(report: AuditReport, expected: Mapping[str, float | None]) ->
     assert_cells([report.numbers[name] for name in expected], list(expected.values()))
 
 
-def assert_cells(found: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Assert that cells are equal, numbers up to 9 decimals."""
-    assert len(found) == len(expected)
-    for cell, value in zip(found, expected, strict=True):
+def assert_cells(cells: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Assert that cells are equal. Numbers may differ by 1e-9."""
+    assert len(cells) == len(expected)
+    for cell, value in zip(cells, expected, strict=True):
         if isinstance(value, float):
-            assert cell is not None, (found, expected)
-            assert math.isclose(cell, value, abs_tol=1e-9), (found, expected)
+            assert cell is not None, (cells, expected)
+            assert math.isclose(cell, value, abs_tol=1e-9), (cells, expected)
         else:
-            assert cell == value, (found, expected)
+            assert cell == value, (cells, expected)

@@ -159,7 +159,7 @@ class ReferencePage:
 
     @property
     def scale(self) -> str:
-        """Return the scale type and the operations that it allows, or the rule that decides the type."""
+        """Return the scale type and the operations that it allows, or the rule that determines the type."""
         if self.declaration.scale != "depends":
             return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
         return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")

@@ -1,8 +1,8 @@
 """Expected values over all orders of tied documents, by closed forms (McSherry and Najork, ECIR 2008).
 
 A group of n tied documents contains r relevant ones. Each of its ranks has a relevant document with
-probability r/n. Given a relevant document at one rank, the
-other r - 1 relevant documents are distributed uniformly over the other n - 1 ranks.
+probability r/n. Given a relevant document at one rank, the other r - 1 relevant documents are distributed
+uniformly over the other n - 1 ranks.
 """
 
 from collections.abc import Callable, Mapping
@@ -159,15 +159,15 @@ def _reciprocal_rank(hits: TiedHits, *, cutoff: int | None, rel: int | None) -> 
     The first relevant document is in the first group that contains relevant documents. It has position j in
     this group with probability C(n-j, r-1)/C(n, r).
     """
-    groups, found = _relevant(hits, rel, cutoff), np.zeros(hits.rows.number)
+    groups, values = _relevant(hits, rel, cutoff), np.zeros(hits.rows.number)
     _, leaders = np.unique(groups.row, return_index=True)
     for leader in leaders.tolist():
         size, members = int(groups.size[leader]), int(groups.members[leader])
         place = np.arange(min(int(groups.seen[leader]), size - members + 1))
         missed = np.cumprod((size - members - place[:-1]) / (size - place[:-1]))
         probability = np.concatenate([[1.0], missed]) * members / (size - place)
-        found[groups.row[leader]] = np.cumsum(probability / (groups.first[leader] + place))[-1]
-    return found
+        values[groups.row[leader]] = np.cumsum(probability / (groups.first[leader] + place))[-1]
+    return values
 
 
 def _gained(hits: TiedHits, table: Floats, cutoff: int | None) -> TieGroups:
@@ -184,8 +184,8 @@ def _dcg(hits: TiedHits, *, base: Any, gains: Any, cutoff: int | None) -> Floats
 
 def _ndcg(hits: TiedHits, *, cutoff: int | None, dcg: str, gains: Any) -> Floats:
     table = gain_table(hits.rows, gains, exponential=dcg == "exp-log2")
-    found = _gained(hits, table, cutoff).linear(lambda rank: 1.0 / discounts.log2(rank))
-    return divided(found, hits.rows.pool.ideal_dcg(table, cutoff)[hits.rows.topic])
+    dcg_values = _gained(hits, table, cutoff).linear(lambda rank: 1.0 / discounts.log2(rank))
+    return divided(dcg_values, hits.rows.pool.ideal_dcg(table, cutoff)[hits.rows.topic])
 
 
 FORMS: Mapping[str, Callable[..., Floats]] = {

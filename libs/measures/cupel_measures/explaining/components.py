@@ -166,16 +166,16 @@ def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
 
 def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     arguments = measure.arguments
-    found = class_table(subject.view, **arguments)
-    aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in found.names]
+    classes = class_table(subject.view, **arguments)
+    aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in classes.names]
     cutoff, hits = cutoff_of(measure), Hits.of(subject.joined)
     bands = _bands(cutoff, int(subject.joined.retrieved.max(initial=1)))
     hits = hits.within(cutoff)
-    hits = hits.of_documents(_judged(found))
-    distances = np.array(found.distance_of)[found.which[hits.document]]
+    hits = hits.of_documents(_judged(classes))
+    distances = np.array(classes.distance_of)[classes.which[hits.document]]
     rows = []
-    tuples = _tuples(subject, found, arguments)
-    for distance, weight in zip(found.distances, found.weights, strict=True):
+    tuples = _tuples(subject, classes, arguments)
+    for distance, weight in zip(classes.distances, classes.weights, strict=True):
         if of_class := sorted(tuples.get(distance, ()), reverse=True):
             labels = tuple(_named(indices, aspects) for indices in of_class)
             documents = _counted(hits.only(np.asarray(distances == distance)), bands)
@@ -183,11 +183,11 @@ def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     retrieved = np.stack(
         [np.clip(subject.joined.retrieved - first + 1, 0, last - first + 1) for first, last in bands], axis=1
     )
-    return ClassBreakdown(found.names, bands, tuple(rows), retrieved - _counted(hits, bands))
+    return ClassBreakdown(classes.names, bands, tuple(rows), retrieved - _counted(hits, bands))
 
 
 def _tuples(
-    subject: ExplainedRun, found: Classes, arguments: dict[str, Any]
+    subject: ExplainedRun, classes: Classes, arguments: dict[str, Any]
 ) -> dict[int, list[tuple[int, ...]]]:
     """Return the possible tuples of label indices by distance.
 
@@ -195,14 +195,14 @@ def _tuples(
     `label_set=observed`.
     """
     qrels, name = subject.qrels, arguments["label_set"]
-    aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in found.names]
-    judged = np.unique(found.which[_judged(found)]).tolist()
-    possible: Iterable[tuple[int, ...]] = (found.tuples[place] for place in judged)
+    aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in classes.names]
+    judged = np.unique(classes.which[_judged(classes)]).tolist()
+    possible: Iterable[tuple[int, ...]] = (classes.tuples[place] for place in judged)
     if name == "cartesian" and math.prod(len(aspect.labels) for aspect in aspects) <= MOST_TUPLES:
         possible = product(*(range(len(aspect.labels)) for aspect in aspects))
     elif name in qrels.label_sets:
         declared = qrels.label_sets[name]
-        order = [declared.aspects.index(aspect) for aspect in found.names]
+        order = [declared.aspects.index(aspect) for aspect in classes.names]
         possible = (tuple(label_tuple[place] for place in order) for label_tuple in declared.tuples)
     table = deviations(aspects, dict(arguments["embedding"] or ()), arguments["distance"])
     by_distance: dict[int, list[tuple[int, ...]]] = {}
@@ -211,9 +211,9 @@ def _tuples(
     return by_distance
 
 
-def _judged(found: Classes) -> Mask:
+def _judged(classes: Classes) -> Mask:
     """Return which documents are judged for at least one of the aspects, bool[D]."""
-    return np.asarray((found.labels >= NEGATIVE).any(axis=0))
+    return np.asarray((classes.labels >= NEGATIVE).any(axis=0))
 
 
 def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, ...]:

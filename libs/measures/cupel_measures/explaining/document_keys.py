@@ -31,8 +31,8 @@ def document_keys(view: AspectView, measure: Measure, aspect: str | None = None)
     if declaration.combination == "classes":
         return _in_pool(arguments["of"], weighed(view, **arguments))
     if declaration.combination is not None:
-        found = [document_keys(view, inner(arguments["of"], name), name) for name in arguments["aspects"]]
-        return None if None in found else [key for keys in found for key in keys or ()]
+        by_aspect = [document_keys(view, inner(arguments["of"], name), name) for name in arguments["aspects"]]
+        return None if None in by_aspect else [key for keys in by_aspect for key in keys or ()]
     if declaration.combines:
         return None
     return _in_pool(measure, view.pool(aspect or arguments["aspect"] or view.qrels.aspects[0].name))

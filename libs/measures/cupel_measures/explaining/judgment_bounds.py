@@ -53,10 +53,10 @@ class JudgmentBounds:
     refused: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        found = as_data({name: getattr(self, name) for name in SCENARIOS})
+        scenarios = as_data({name: getattr(self, name) for name in SCENARIOS})
         shares = as_data(dict(self.unjudged))
-        found["by_topic"]["unjudged"] = shares.pop("by_topic")
-        return {"cutoff": self.cutoff, "unjudged": shares, **found, "refused": self.refused}
+        scenarios["by_topic"]["unjudged"] = shares.pop("by_topic")
+        return {"cutoff": self.cutoff, "unjudged": shares, **scenarios, "refused": self.refused}
 
 
 SCENARIOS = ("as_lowest", "as_highest", "least", "greatest")
@@ -100,17 +100,17 @@ def _judgments(subject: ExplainedRun, measure: Measure, highest: Floats | str) -
 
 def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Floats | str]:
     """Return the values of each measure with highest labels, float64[T], or why they are undefined."""
-    found: dict[Measure, Floats | str] = {}
+    values: dict[Measure, Floats | str] = {}
     for cutoff in dict.fromkeys(map(cutoff_of, measures)):
         qrels = unjudged_documents.with_highest_labels(subject, cutoff)
         joined = join(subject.ranking, qrels, profile=subject.profile, depth=subject.depth)
         for measure in measures:
             if cutoff_of(measure) == cutoff:
                 try:
-                    found[measure] = evaluate(qrels, joined, [measure]).values[measure]
+                    values[measure] = evaluate(qrels, joined, [measure]).values[measure]
                 except MeasureError as error:  # a declared label set can exclude the highest labels
-                    found[measure] = str(error)
-    return found
+                    values[measure] = str(error)
+    return values
 
 
 def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:

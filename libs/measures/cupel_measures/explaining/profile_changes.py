@@ -83,15 +83,15 @@ def _change(
 
 def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile) -> list[Floats]:
     joined = join(subject.ranking, subject.qrels, profile=profile, depth=subject.depth)
-    found = evaluate(subject.qrels, joined, measures).values
-    return [found[measure] for measure in measures]
+    values = evaluate(subject.qrels, joined, measures).values
+    return [values[measure] for measure in measures]
 
 
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
     """Return, by measure, the rules of `profile` that change its values when only this rule is changed."""
-    found: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
+    rules: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
     affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():
         setting = getattr(profile, rule)
@@ -100,5 +100,5 @@ def _because(
         values = _values(subject, affected, replace(subject.profile, **{rule: setting}))
         for measure, new in zip(affected, values, strict=True):
             if (new != subject.values(measure)).any():
-                found[measure] += (rule,)
-    return found
+                rules[measure] += (rule,)
+    return rules

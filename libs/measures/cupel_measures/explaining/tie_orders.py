@@ -142,10 +142,10 @@ class TieOrders:
         number = min(max(1, BLOCK // max(size, self.hits.rows)), SHUFFLES)
         ranks = {topic: self._ranks(topic, seed, number) for topic in topics}
         for _ in range(-(-SHUFFLES // number)):
-            made = {topic: found for topic, of in ranks.items() if (found := next(of, None)) is not None}
+            made = {topic: chosen for topic, of in ranks.items() if (chosen := next(of, None)) is not None}
             if not made:
                 return
-            yield self._stack(made), {topic: len(found) for topic, found in made.items()}
+            yield self._stack(made), {topic: len(chosen) for topic, chosen in made.items()}
 
     @cached_property
     def _retrieved(self) -> Ints:

@@ -212,18 +212,18 @@ def _try_orders(
     """Score orders of the topics in `unknown`. Return the values by measure and topic."""
     topics = sorted({topic for of_measure in unknown.values() for topic in of_measure})
     measures = [measure for measure, of_measure in unknown.items() if of_measure]
-    found: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in unknown.items()}
+    collected: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in unknown.items()}
     for joined, number in orders.sample_orders(topics, subject.seed) if topics else ():
         scores = evaluate(subject.qrels, joined, measures).values
         for measure in measures:
             values = scores[measure].reshape(-1, len(subject.qrels.topics))
             for topic in set(unknown[measure]) & number.keys():
-                found[measure][topic].append(values[: number[topic], topic])
+                collected[measure][topic].append(values[: number[topic], topic])
     return {
         measure: {
             topic: _TriedOrders(np.concatenate(values), topic in orders.few) for topic, values in of.items()
         }
-        for measure, of in found.items()
+        for measure, of in collected.items()
     }
 
 

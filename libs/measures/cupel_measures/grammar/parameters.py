@@ -218,7 +218,7 @@ class Balance(GainTableParameter):
 class NameOrNames(Words):
     """A name or a list of distinct names, stored as a list."""
 
-    expects: str = "a name, or a list of different ones"
+    expects: str = "a name, or a list of different names"
 
     def read(self, value: Any) -> tuple[str, ...]:
         return super().read([value] if isinstance(value, str) else value)

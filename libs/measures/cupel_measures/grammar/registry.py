@@ -51,22 +51,30 @@ class Parameter:
 class Declaration:
     """A declared measure.
 
-    compute: the function that scores. parameters: its parameters in canonical order. aliases: other names,
-    with the parameters that each sets. at: the parameter that `@` sets, if any. bounds: minimum and maximum
-    value. aggregate: how values are aggregated over topics. source: paper or tool. combines: whether the
-    measure combines aspects. subtopics: whether it uses judgments by subtopic instead of an aspect. texts:
-    whether it also uses the texts of documents. exempt: laws (LAWS) that do not hold for it, each with the
-    reason. scale: scale type (Ferrante, Ferro and Losiouk, 2019), or "depends" if `scale_rule` determines it.
-    exact: function that computes the same values as exact numbers, an integer or a rational per row; None if
-    there is no such function. digits: function of the number of ranked documents and the parameters that
-    returns the approximate number of decimal digits of the exact denominators; None if it is small. by_scale:
-    whether the values can depend on labels that no document has, or a function of the parameters that returns
-    it (see `Measure.by_scale`). rises: whether a better label of a retrieved document never lowers the value,
-    although it changes recall base and ideal ranking; for a combining measure, whether this holds if it holds
-    for its inner measures. combination: how a combining measure uses its inner measure: the mean or harmonic
-    mean of the scores by aspect, or the score of the inner measure on classes of labels. worth: for a
-    combining measure that first reduces the labels of a document to one number, the function from a view to
-    these numbers, float64[D].
+    - compute: the function that scores.
+    - parameters: its parameters in canonical order.
+    - aliases: other names, each with the parameters that it sets.
+    - at: the parameter that `@` sets, if any.
+    - bounds: minimum and maximum value.
+    - aggregate: how values are aggregated over topics.
+    - scale: scale type (Ferrante, Ferro and Losiouk, 2019), or "depends" if `scale_rule` determines it.
+    - source: paper or tool.
+    - combines: whether the measure combines aspects.
+    - subtopics: whether it uses judgments by subtopic instead of an aspect.
+    - texts: whether it also uses the texts of documents.
+    - exempt: laws (LAWS) that do not hold for it, each with the reason.
+    - exact: function that computes the same values as exact numbers, an integer or a rational per row. None
+      if there is no such function.
+    - digits: function of the number of ranked documents and the parameters. It returns the approximate number
+      of decimal digits of the exact denominators. None if this number is small.
+    - by_scale: whether the values can depend on labels that no document has, or a function of the parameters
+      that says so (see `Measure.by_scale`).
+    - rises: whether a better label of a retrieved document never lowers the value, although it changes recall
+      base and ideal ranking. For a combining measure: whether this holds if it holds for its inner measures.
+    - combination: how a combining measure uses its inner measure: the mean or harmonic mean of the scores by
+      aspect, or the score of the inner measure on classes of labels.
+    - worth: for a combining measure that first reduces the labels of a document to one number, the function
+      from a view to these numbers, float64[D].
     """
 
     name: str

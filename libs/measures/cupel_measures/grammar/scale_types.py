@@ -9,8 +9,8 @@ rank at which two runs differ (RBTO). A measure is
 - neither: it contradicts the order.
 
 The type holds for all run lengths. For runs of one or two documents, a measure can have a stronger type. The
-degrees are the distinct gains, including 0 for an unjudged document. A judged-only
-variant has the same type as its measure, for runs without unjudged documents.
+degrees are the distinct gains, including 0 for an unjudged document. A judged-only variant has the same type
+as its measure, for runs without unjudged documents.
 """
 
 from collections.abc import Mapping, Sequence
