@@ -4,14 +4,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml))
-# More processes than most machines have cores, because many tests wait for a service.
+# Often more processes than cores, because many tests wait for a service.
 WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 COMPOSE ?= docker compose
 
-# No score needs numpy's threads for linear algebra, and idle threads spin.
+# No score uses numpy's linear algebra, and its idle threads only use CPU time.
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -23,13 +23,13 @@ help:  ## list the targets
 
 setup: $(VENV)/.ready-test  ## install Cupel and what its tests need into .venv (needs Python 3.11 or later)
 
-# The stamp of each lock file. It is made again when the lock, a package's declaration or C code changes.
+# Each lock file has a stamp file. Its packages are installed again when the lock file or one of these files changes.
 SOURCES := $(wildcard libs/*/pyproject.toml libs/*/setup.py services/*/pyproject.toml) \
 	$(wildcard libs/measures/cupel_measures/native/*.[ch])
 
 define install
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-		{ echo "Cupel needs Python 3.11 or later; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+		{ echo "Cupel needs Python 3.11 or later; run: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
 	@test -x $(BIN)/python || { echo "setup: create $(VENV) with $$("$(PYTHON)" --version)"; "$(PYTHON)" -m venv $(VENV); }
 	@echo "setup: install $(1) (about a minute the first time)"
 	@$(BIN)/python -m pip install -qq --prefer-binary --no-compile --require-hashes --requirement $(1)
@@ -53,22 +53,22 @@ $(VENV)/.ready-check: requirements-check.lock $(VENV)/.ready-test
 demo: $(VENV)/.ready-run  ## start a service with an example track and 30 runs (ONCE=1 ends it afterwards)
 	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
 
-test: $(VENV)/.ready-test  ## run the tests but the drills, large sweeps by samples (some minutes)
+test: $(VENV)/.ready-test  ## run all tests except the drills, with samples of the large sweeps (some minutes)
 	@$(PYTEST) $(PARALLEL) -m "not drill" --durations=10
 
 test-one: $(VENV)/.ready-test  ## run chosen tests: make test-one T="tests/audits -k downsampling"
 	@$(PYTEST) $(T)
 
-test-all: $(VENV)/.ready-test  ## run all tests with all examples (about half an hour)
+test-all: $(VENV)/.ready-test  ## run all tests, with complete sweeps (about half an hour)
 	@CUPEL_TEST_ALL=1 $(PYTEST) $(PARALLEL) --durations=10
 
 drills: $(VENV)/.ready-test  ## run only the tests that inject faults into whole services (some minutes)
 	@CUPEL_TEST_ALL=1 $(PYTEST) $(PARALLEL) -m drill
 
-mutants: $(VENV)/.ready-test  ## change the code in small ways and count the changes that no test notices
+mutants: $(VENV)/.ready-test  ## make small changes to the code and count those that no test detects
 	@$(BIN)/python tests/mutants/mutate.py $(M)
 
-check: $(VENV)/.ready-check  ## check format, lint, types and the files of the containers
+check: $(VENV)/.ready-check  ## check format, lint, types, the Dockerfile and docker-compose.yml
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
@@ -88,7 +88,7 @@ lock:  ## pin the dependencies of requirements*.in with hashes (needs uv)
 		uv pip compile --quiet $$name.in --output-file $$name.lock --universal --python-version 3.11 \
 			--generate-hashes --no-header --no-emit-index-url || exit 1; done
 
-bench: $(VENV)/.ready-test  ## measure speed and memory beside peers, load and recovery (about half an hour)
+bench: $(VENV)/.ready-test  ## compare speed and memory with other tools, measure load and recovery (half an hour)
 	@$(BIN)/python tests/bench/reading.py
 	@$(BIN)/python tests/bench/measures.py
 	@$(BIN)/python tests/bench/comparing.py
@@ -96,7 +96,7 @@ bench: $(VENV)/.ready-test  ## measure speed and memory beside peers, load and r
 	@$(BIN)/python tests/bench/service.py
 	@$(BIN)/python tests/bench/recovery.py
 
-fuzz:  ## feed random bytes to the run reader for SECONDS=60 under the address sanitizer (needs a C compiler)
+fuzz:  ## test the run reader with random bytes for SECONDS=60 and the address sanitizer (needs a C compiler)
 	@tests/fuzz/run.sh $(or $(SECONDS),60)
 
 up: compose  ## start the service on PostgreSQL, Redis and S3 in containers (needs Docker with Compose)
@@ -108,13 +108,13 @@ up: compose  ## start the service on PostgreSQL, Redis and S3 in containers (nee
 
 down: compose  ## stop the containers and keep their data
 	@$(COMPOSE) down
-	@echo "All data is kept. 'make up' starts the service again; '$(COMPOSE) down --volumes' removes the data."
+	@echo "All data is kept. Run 'make up' to start the service again, or '$(COMPOSE) down --volumes' to remove the data."
 
 compose:
 	@$(COMPOSE) version >/dev/null 2>&1 || \
 		{ echo "This needs Docker with Compose, but '$(COMPOSE) version' fails. 'cupel serve' needs neither."; exit 1; }
 
-clean:  ## remove what the other targets created
+clean:  ## remove all files that the other targets created
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find libs services tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf libs/*/build services/*/build libs/*/*.egg-info services/*/*.egg-info

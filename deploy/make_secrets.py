@@ -1,6 +1,6 @@
 """A script that creates the missing secrets of docker-compose.yml: `python deploy/make_secrets.py [FOLDER]`.
 
-Existing secrets are kept, because PostgreSQL, for example, keeps the password of its first start.
+Existing secrets are kept. For example, PostgreSQL reads its password at its first start only.
 """
 
 import os

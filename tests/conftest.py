@@ -15,7 +15,7 @@ from support.service import components, prepared_tables
 from support.service.service_sizes import SIZES, Places, SizeName, place
 from support.xdist_lanes import Lanes, lane_of
 
-# No test asserts on time. CI draws the same examples each time, so that only a change can break a test.
+# No test asserts a duration. CI draws the same examples in each run, so that only a change can break a test.
 settings.register_profile("cupel", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("cupel")
 
@@ -64,7 +64,7 @@ def reduce_examples(items: list[pytest.Item]) -> None:
 def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run only every nth set of parameters of a test that is marked `sampled(every=n)`.
 
-    The tests of TRANSLATORS run on the embedded size, and only every nth of them in production too.
+    All tests of TRANSLATORS run on the embedded size, and only every nth of them on the production size.
     """
     seen: Counter[str] = Counter()
     deselected = []
@@ -108,7 +108,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def all_examples() -> bool:
-    """Return whether tests take all their examples instead of a sample."""
+    """Return whether tests use all their examples instead of a sample."""
     return ALL_EXAMPLES
 
 

@@ -142,7 +142,7 @@ def importers_of(libraries: set[str]) -> set[Path]:
 
 @cache
 def import_graph() -> dict[str, set[str]]:
-    """Return the modules of this repository that each module imports, lazily or for type checking included.
+    """Return the modules of this repository that each module imports, even lazily or for type checking.
 
     A package that a module imports implicitly, as the parent of another module, does not count.
     """
@@ -161,7 +161,7 @@ def import_graph() -> dict[str, set[str]]:
 
 
 def import_cycles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
-    """Return import cycles; the search goes on without the last import of each cycle that it finds."""
+    """Return import cycles. After each cycle, remove one of its imports and continue the search."""
     remaining = {module: set(imported) for module, imported in graph.items()}
     cycles = set()
     while True:
@@ -252,7 +252,7 @@ def test_backend_imports_only_states_and_error_codes_of_the_contract() -> None:
 
 
 def test_states_and_error_codes_import_only_the_standard_library() -> None:
-    """Only `states` itself is an exception, which `error_codes` imports to name the token scopes."""
+    """The only exception is `states`: `error_codes` imports it for the token scopes."""
     assert_none(
         f"{module}: {name}"
         for module in ("states", "error_codes")

@@ -1,6 +1,6 @@
 """Commands printed in the READMEs: each one runs and prints the output shown.
 
-A ```console block holds commands (lines that begin with `$ `) and what they print. The commands of one
+A ```console block contains commands (lines that begin with `$ `) and their output. The commands of one
 document, and its ```python blocks, run in order in one new folder.
 `$ cupel serve` keeps running in the background, as in a second terminal, on a free port that replaces the
 printed one.

@@ -57,7 +57,7 @@ class Text:
     text: str
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-        """Yield where the pattern matches, and what it matches."""
+        """Yield the place and the text of each match of the pattern."""
         for match in pattern.finditer(self.text):
             line = self.line + self.text.count("\n", 0, match.start())
             yield f"{self.path.relative_to(ROOT)}:{line}", match.group(match.re.groups)
@@ -109,7 +109,7 @@ def python_texts(path: Path) -> Iterator[Text]:
 
 
 def exists(name: str, folder: Path) -> bool:
-    """Return whether a name, perhaps with wildcards, is that of a file: as a path or as the end of one."""
+    """Return whether a name, perhaps with wildcards, is the path of a file or the end of such a path."""
     near = (folder / name).resolve()
     if near.exists() or (ROOT / name).exists():
         return True
@@ -117,7 +117,7 @@ def exists(name: str, folder: Path) -> bool:
 
 
 def slug(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
+    """Return the anchor that GitHub creates for a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
@@ -174,7 +174,7 @@ def test_named_modules_exist() -> None:
 
 
 def resolves(name: str) -> bool:
-    """Return whether a dotted name is that of a module or of something in one."""
+    """Return whether a dotted name is the name of a module or of an attribute of a module."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:

@@ -2,13 +2,14 @@
 
 The collection is the example, with subtopics and texts added; the recording is unchanged_values.json. If
 values or the example change on purpose, record again: python tests/test_unchanged_values.py
+CHANGELOG.md lists the changes of values with their reasons.
 
 Not recorded, because wording or names may change:
 - digests of audits and reports, and keys of requests, which cover parameters, sentences and titles;
-- verdicts, warnings, and names and titles of tables, columns and numbers (tables are known by their place);
+- verdicts, warnings, and names and titles of tables, columns and numbers (tables are identified by position);
 - cells and fields that are words, true, false or null.
-Not recorded, because they differ from run to run: identifiers, tokens, times, and the summary that a service
-gives of a board's analysis (the intervals and ranks in the board's rows are recorded).
+Not recorded, because they differ between recordings: identifiers, tokens, times, and a service's summary of a
+board's analysis (the intervals and ranks in the board's rows are recorded).
 """
 
 import json

@@ -105,7 +105,7 @@ def numbers_in(data: Any) -> Iterator[float]:
 
 
 def check_report(report: AuditReport) -> None:
-    """Assert that the report survives JSON, is free of NaN, is consistent, and explains undefined numbers."""
+    """Assert that a report is consistent, unchanged by JSON, without NaN, and explains undefined numbers."""
     data = json.loads(json.dumps(report.as_data(), allow_nan=False))
     assert AuditReport.of(data) == report
     assert all(map(math.isfinite, numbers_in(data)))

@@ -47,7 +47,7 @@ def test_cam_and_mm_rarely_reach_1(two_aspects: AuditSubject) -> None:
 
 
 def test_euclidean_and_manhattan_toma_rank_few_worthless_documents_high(two_aspects: AuditSubject) -> None:
-    """Maistro et al., CIKM 2021, Table 5: MANH and EUCL rank the fewest; Table 4: their tau is 1 for AP."""
+    """Maistro et al., CIKM 2021: MANH and EUCL rank the fewest (Table 5); their tau is 1 for AP (Table 4)."""
     numbers = audited("aspects", two_aspects, {"weighting": "positive"}).numbers
     zero = {name: numbers[f"zero(all {name})"] for name in ("CAM", "MM", "TOMA euclidean", "TOMA manhattan")}
     worse = max(zero["MM"], numbers["zero(all TOMA chebyshev)"])  # type: ignore[type-var]

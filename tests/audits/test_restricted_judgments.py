@@ -76,7 +76,7 @@ def test_restricted_evaluator_equals_rescoring(
     twice = np.resize(np.array(chosen[24:]), documents)
     joined, content = stack_runs(qrels, given, profile)
     evaluator = Evaluator(qrels, joined, content=content)
-    evaluator.evaluate(supported_measures(qrels)[::3])  # fill the cache, which must not matter
+    evaluator.evaluate(supported_measures(qrels)[::3])  # fill the cache, which must not change later scores
     kept = evaluator.restricted_to(once, first)
     _compare(kept, joined, content, given, profile)
     _compare(kept.restricted_to(twice, second), joined, content, given, profile)
@@ -91,7 +91,7 @@ def _compare(
 ) -> None:
     rebuilt = without_unrestricted(kept.qrels)
     if rebuilt.only_by_subtopic:
-        return  # qrels without judgments by aspect have no measures of aspects; see the test below
+        return  # see test_sample_without_labels_of_an_aspect_scores_0
     measures = supported_measures(rebuilt)
     scores = bits(kept, measures)
     assert scores == bits(Evaluator(rebuilt, joined, content=content), measures)
@@ -101,7 +101,10 @@ def _compare(
 
 
 def _compare_pooled(sample: Evaluator, absent: Evaluator, joined: Joined, content: Content) -> None:
-    """Compare a sample that leaves documents in the pool with rescoring, and with one that removes them."""
+    """Compare `sample`, which keeps unjudged documents in the pool, with rescoring and with `absent`.
+
+    `absent` is the same sample without the unjudged documents. Only estimates such as infAP differ.
+    """
     rebuilt = without_unrestricted(sample.qrels)
     if without_unrestricted(absent.qrels).only_by_subtopic:
         return
@@ -113,10 +116,11 @@ def _compare_pooled(sample: Evaluator, absent: Evaluator, joined: Joined, conten
 
 
 def test_sample_leaves_documents_in_the_pool_unjudged() -> None:
-    """infAP by hand, without its smoothing: x loses its judgment, and counts above a and c only if pooled.
+    """infAP by hand, without smoothing. The ranking is x, a, c, and x loses its judgment.
 
-    Pooled: a at rank 2 has 1/2 + 1/2 * 1/1 * 1/2, because nothing above it is judged; c at rank 3 has
-    1/3 + 2/3 * 2/2 * 1/1. Absent: a has 1/2 + 1/2 * 0/1 * 1/2, c has 1/3 + 2/3 * 1/2 * 1/1.
+    If x stays in the pool, the precision at a (rank 2) is 1/2 + 1/2 * 1/1 * 1/2, because nothing above it is
+    judged, and at c (rank 3) 1/3 + 2/3 * 2/2 * 1/1. If x leaves the pool, it is 1/2 + 1/2 * 0/1 * 1/2 at a,
+    and 1/3 + 2/3 * 1/2 * 1/1 at c.
     """
     qrels = qrels_of({"1": {"a": 1, "b": 0, "c": 1, "x": 1}})
     evaluator = Evaluator(qrels, joined_of({"1": ranked("x", "a", "c")}, qrels))

@@ -1,16 +1,16 @@
-"""Tests that results of audits which an earlier release stored are still valid.
+"""Tests that audit results stored by an earlier release are still valid.
 
 A service stores the results of trials as JSON and computes a report from them at every request. A command
 with `--out` stores them in files and resumes from these. So their keys must not change.
 
 stored_results.json.gz holds audits of the extended example by every kind: the parameters, the seed, the
 summary of the subject, the results of the trials and the numbers of each table of the report. It was written
-by commit fb9622d, with the python of its environment:
+at commit fb9622d with this command:
 
     PYTHONPATH=tests python tests/support/stored_audits.py tests/audits/stored_results.json.gz
 
-A new kind is added to `OPTIONS` of tests/support/stored_audits.py, and recorded with its name as the last
-argument.
+To add a new kind, add it to `OPTIONS` of tests/support/stored_audits.py, and run the command with the name of
+the kind as the last argument.
 """
 
 import gzip
@@ -63,7 +63,7 @@ def test_trials_have_the_form_of_stored_ones(kind: str, example: Path, tmp_path:
 
 
 def list_values(data: Any) -> Any:
-    """Return objects as lists of their keys and values, with the number of sentences for sentences."""
+    """Return objects as lists of (key, value); lists of sentences are replaced by their length."""
     if isinstance(data, list):
         return [list_values(value) for value in data]
     if not isinstance(data, dict):
@@ -76,7 +76,7 @@ def list_values(data: Any) -> Any:
 
 
 def count_sentences(value: Any) -> Any:
-    """Return the number of sentences; numbers under the same key are returned unchanged."""
+    """Return the length of a list of sentences, the integers of a list, or whether a value is None."""
     if isinstance(value, list):
         return [number for number in value if isinstance(number, int)] or len(value)
     return value is None

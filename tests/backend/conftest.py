@@ -7,19 +7,13 @@ from typing import Any
 
 import pytest
 
-from cupel_backend.audits import audit_parts
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
+from support.audit_priority import usual_priority as usual_priority
 from support.backend_cast import Clock
 from support.service.prepared_tables import prepared_place
 from support.service.service_sizes import Places, SizeName
 from support.service.shared_checkers import open_lasting
-
-
-@pytest.fixture(autouse=True)
-def usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let audits run at the priority of the tests, which wait for them."""
-    monkeypatch.setattr(audit_parts, "NICENESS", 0)
 
 
 @pytest.fixture
@@ -35,14 +29,14 @@ def at(new_place: Places, tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def prepared_at(size: SizeName, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """Yield settings like those of `at`, with a database whose tables are up to date."""
+    """Yield settings of storage like `at`, with a database whose tables are up to date."""
     with prepared_place(size, tmp_path / "data") as settings:
         yield settings
 
 
 @pytest.fixture
 def open_at(prepared_at: dict[str, Any], clock: Clock) -> Iterator[Callable[..., System]]:
-    """Yield a function that opens a system on one prepared storage, with additional settings."""
+    """Yield a function that opens a system on the prepared storage, with additional settings."""
     opened: list[System] = []
 
     def open_(**settings: Any) -> System:

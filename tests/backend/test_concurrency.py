@@ -39,7 +39,7 @@ from support.backend_cast import (
 )
 from support.patience import until
 
-SUBMITTERS, RUNS_PER_TEAM, WORKERS, VERSIONS = 16, 3, 4, 3
+SUBMITTERS, RUNS_PER_TEAM, WORKERS, VERSIONS = 12, 2, 4, 3
 
 on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
 """Mark of tests that need a database with several writers."""
@@ -93,7 +93,7 @@ def submit_runs(system: System, number: int) -> list[Submission]:
 
 
 def publish(system: System) -> int:
-    """Upload and publish versions while another organiser does the same; return the number published."""
+    """Upload and publish versions, concurrently with another organiser. Return the number published."""
     published = 0
     for _ in range(VERSIONS):
         number = upload_qrels(system, "track", RELEVANCE).number
@@ -119,7 +119,7 @@ def test_concurrent_submitters_workers_and_organisers_leave_every_run_scored_onc
 
 
 def assert_settled(system: System, ids: set[str]) -> None:
-    """Check that the newest published version is current, and that each score of a submission exists once."""
+    """Check that the newest published version is current, and that each score exists exactly once."""
     with reading(system.engine) as connection:
         track = connection.execute(select(track_rows)).one()
         versions = connection.execute(select(qrels_rows).order_by(qrels_rows.c.number)).all()
@@ -277,7 +277,7 @@ def newest_id(connection: Any) -> int:
 
 
 def waits_for_a_lock(system: System) -> bool:
-    """Return whether a session of the database waits for a lock of another one."""
+    """Return whether a database session waits for a lock of another session."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"

@@ -116,7 +116,7 @@ def test_urgent_job_does_not_end_the_turn_of_its_own_queue(system: System) -> No
     assert list_states(system) == ["done", "done"]
 
 
-def test_failed_urgent_job_interrupts_no_other_before_its_retry(system: System, clock: Clock) -> None:
+def test_failed_urgent_job_interrupts_no_turn_before_its_retry(system: System, clock: Clock) -> None:
     add_job(system, "urgent")
     claim = jobs.claim_next(system, "score")
     assert claim is not None
@@ -160,8 +160,9 @@ def test_lease_is_renewed_while_its_handler_runs(open_at: Callable[..., System],
 
     def handle(system: System, claim: Claim) -> None:
         for _ in range(3):
-            clock.forward(50)  # without a renewal, the second step would exceed the lease of 60 s
-            for _ in range(2):  # the first of two renewals may have read the clock before it moved
+            clock.forward(50)  # Without a renewal, the second step would exceed the lease of 60 s.
+            # Wait for two renewals, because the first one may have read the clock before it moved.
+            for _ in range(2):
                 assert renewals.acquire(timeout=seconds(60))
             assert jobs.sweep(system).expired == 0
         finish(system, claim)

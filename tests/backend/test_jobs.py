@@ -261,7 +261,7 @@ def test_many_jobs_are_queued_at_once(system: System) -> None:
         assert jobs.enqueue(connection, [], now=system.now()) == 0
 
 
-def test_worker_with_a_clock_that_is_behind_claims_a_new_job(system: System, clock: Clock) -> None:
+def test_worker_with_a_slow_clock_claims_a_newly_queued_job(system: System, clock: Clock) -> None:
     add(system, "a")
     clock.forward(-5)
     assert take(system).attempts == 1
@@ -409,7 +409,7 @@ class Interleavings(RuleBasedStateMachine):
 def test_every_interleaving_writes_each_result_once(
     size: SizeName, tmp_path: Path, all_examples: bool
 ) -> None:
-    most = 50 if size == "embedded" else 12  # each example makes a database
+    most = 50 if size == "embedded" else 12  # each example creates a database
     machine: Any = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
     machine.TestCase.settings = settings(
         max_examples=most if all_examples else most // 3,

@@ -214,7 +214,7 @@ def test_publishing_version_is_visible_to_organisers_only(system: System, princi
     received = submit(system, ALICE)
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
-    submit(system, BOB, run_file(POOR))  # its open evaluation delays the switch
+    submit(system, BOB, run_file(POOR))  # an open evaluation delays the switch
     evaluate_next(system)
     for forbidden in (
         lambda: leaderboards.read_board(system, principal, "track", qrels=2),

@@ -10,7 +10,7 @@ from cupel_worker.reserved_process import ProcessReserve
 
 
 def acquire_slots(reserve: ProcessReserve, n_processes: int) -> list[bool]:
-    """Return, for each of several processes that ask at the same time, whether it gets a slot."""
+    """Request slots for several processes at once. Return whether each process gets a slot."""
     with ExitStack() as stack:
         return [stack.enter_context(reserve.acquire_slot()) for _ in range(n_processes)]
 

@@ -53,7 +53,7 @@ class Processes:
         self.started: list[subprocess.Popen[bytes]] = []
 
     def use_long_leases(self) -> None:
-        """Give processes started from now on a long lease, which does not expire on a busy machine."""
+        """Use a long lease in processes started later, so that it does not expire on a busy machine."""
         self._environment["CUPEL_LEASE_SECONDS"] = "60"
 
     def start(self, role: str) -> subprocess.Popen[bytes]:
@@ -92,7 +92,7 @@ BROKERS: tuple[SizeName, ...] = ("embedded", "production", "rabbitmq")
 
 @pytest.fixture(params=BROKERS)
 def size(request: pytest.FixtureRequest) -> SizeName:
-    """Run each test with every broker; `make test` samples those of the slow tests."""
+    """Run each test with every broker. `make test` runs slow tests with a sample of the brokers."""
     name: SizeName = request.param
     return name
 
@@ -118,7 +118,7 @@ def system(at: dict[str, Any]) -> Iterator[System]:
         polling_seconds=0.05,
         turn_seconds=0.05,
         attempts=10,
-        analysis_seconds=600,  # long jobs of their own: boards of all measures of the slow plan
+        analysis_seconds=600,  # analyses of all measures of the slow plan are long jobs
     )
     system = replace(open_system(settings), now=utc_now)
     system.migrate()
@@ -217,7 +217,7 @@ def delete_broker(system: System) -> None:
 
 
 def suspend_at_work(system: System, processes: list[psutil.Process]) -> bool:
-    """Suspend the processes and return True if they run a job and hold no write lock; else resume them."""
+    """Suspend the processes. If they run a job without a write lock, return True; otherwise resume them."""
     for process in processes:
         process.suspend()
     if running_jobs(system) and not has_write_lock(system):

@@ -3,9 +3,9 @@
     python tests/bench/comparing.py [--quick]
 
 Leaderboard analysis of 300 runs x 50 topics x 12 measures (44,850 pairs of runs, 10,000 replicates):
-intervals of means, max-T tests with groups, best set and intervals of ranks; the aim is 15 CPU seconds.
-Discriminative power of 5 measures on 100 runs; the aim is less than a minute. Each takes less than 1 GB. The
-script prints results and asserts nothing.
+intervals of means, max-T tests with groups, best set and intervals of ranks. The aim is 15 CPU seconds.
+Discriminative power of 5 measures on 100 runs: the aim is less than a minute. The aim for the peak memory of
+each is less than 1 GB. The script prints results and asserts nothing.
 """
 
 import argparse

@@ -5,9 +5,9 @@
 The track has 100 runs of 50 topics x 1000 documents, judged for three aspects and by subtopic; judged
 documents have texts. The first table has the CPU milliseconds of each declared measure over all runs, in one
 warm process, and their ratio to nDCG. The second table compares families of measures with the fastest peer
-that has them, on the same files: the CPU seconds of scoring alone, from the data structures that each reader
-returns, and those of the whole process. If a peer is slow, both score only a share of the runs. The script
-prints results and asserts nothing.
+that has them, on the same files. It has the CPU seconds of scoring alone, from the data structures that each
+reader returns, and the CPU seconds of the whole process. If a peer is slow, both tools score only a share of
+the runs. The script prints results and asserts nothing.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def make_track(folder: str, runs: str) -> None:
 
 
 def default_measure(declaration: Any) -> Any:
-    """Return the measure with its default parameters, and with the values of NEEDED for required ones."""
+    """Return the measure with default values, and with the values of NEEDED for required parameters."""
     from cupel_measures.catalogue.parser import Measure
     from cupel_measures.grammar.registry import REQUIRED
 
@@ -120,7 +120,7 @@ def milliseconds(call: Callable[[], object], times: int = 5) -> float:
 
 @dataclass(frozen=True)
 class Family:
-    """Measures that a peer has, as Cupel and as the peer writes them. share: number of runs out of 100."""
+    """Measures of a peer, with the names in Cupel and in the peer. share: number of runs out of 100."""
 
     peer: str
     ours: str
@@ -183,7 +183,7 @@ def ours(family: str, folder: str, *runs: str) -> None:
 
 
 def report(spent: float, sums: Iterable[float]) -> None:
-    """Print CPU seconds, and the sum of each measure over all runs and topics to compare both tools."""
+    """Print CPU seconds, and the sum of each measure over runs and topics, to compare both tools."""
     print(json.dumps({"scoring": spent} | {str(place): value for place, value in enumerate(sums)}))
 
 
@@ -268,7 +268,7 @@ def provider(family: str, folder: str, *runs: str) -> None:
 
 
 def with_numeric_topics(rows: Iterable[Any]) -> Iterable[Any]:
-    """Return the rows with numeric topic ids, because gdeval accepts no others."""
+    """Return the rows with numeric topic ids, because gdeval accepts no other ids."""
     return (row._replace(query_id=row.query_id.rpartition(".")[2]) for row in rows)
 
 

@@ -267,7 +267,7 @@ def run_process(function: Callable[..., None], *arguments: Path | str) -> Outcom
 
 
 def medians(rounds: int, *processes: tuple[Callable[..., None], tuple[Path | str, ...]]) -> list[Outcome]:
-    """Return the median outcome of each process, run in turns so that noise affects all alike."""
+    """Return the median outcome of each process. They run in turns, so that noise affects all equally."""
     outcomes: list[list[Outcome]] = [[] for _ in processes]
     for _ in range(rounds):
         for place, (function, arguments) in enumerate(processes):
@@ -338,7 +338,7 @@ def main() -> None:
         return
     runs, topics, rounds = (10, 698, 1) if options.quick else (100, 6980, 3)
     work = Work(options.folder / ("quick" if options.quick else "full"), runs, topics)
-    # In a process of its own, because the peak memory of a child starts at that of its parent.
+    # Use a separate process, because the peak memory of a child starts at the peak memory of its parent.
     run_process(make_inputs, work.folder, str(runs), str(topics))
     report_works(work, rounds)
     report_reading(work, rounds)

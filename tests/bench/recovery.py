@@ -2,9 +2,9 @@
 
 python tests/bench/recovery.py [--quick | --default] [FAULT ...]
 
-The faults run with the settings of the file, and with those of the tests, which detect a lost job in two
-seconds. FAULT: a word of the fault's name (default: all faults). Three teams submit runs meanwhile. The
-script prints a table and asserts nothing.
+The faults run with the settings of docker-compose.yml, and with the settings of the tests, which detect a
+lost job in two seconds. FAULT: a word of the fault's name (default: all faults). Three teams submit runs
+during each fault. The script prints a table and asserts nothing.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 python tests/bench/service.py [--quick] [--size embedded|production]
 
-The production size uses PostgreSQL, Redis and S3 servers of the script's own, if they are installed. The
-track has 50 topics, two aspects and 8 measures. Gzipped runs of 50 x 1,000 documents are submitted at two per
+The production size uses private PostgreSQL, Redis and S3 servers, if they are installed. The track
+has 50 topics, two aspects and 8 measures. Gzipped runs of 50 x 1,000 documents are submitted at two per
 second, then eight at once. The script prints a table and asserts nothing.
 """
 
@@ -110,7 +110,7 @@ def submit_steadily(
 
 
 def measure_during_audit(client: Client, bodies: list[bytes], undisturbed: list[float]) -> None:
-    """Submit runs while an audit of PARTS parts runs; then measure the duration of such an audit."""
+    """Submit runs while a long audit runs; then measure the duration of an audit of PARTS parts."""
     long = {"repeats": 50 * PARTS, "ratios": [90, 70, 50, 30, 10, 5]}
     audit = client.request_audit("bench", "downsampling", parameters=long, part_trials=50)
     while client.audit(audit.id).progress.parts is None:

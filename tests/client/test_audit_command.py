@@ -214,7 +214,7 @@ class TestOutput:
 
     def test_output_folder_of_another_audit_is_refused(self) -> None:
         assert cupel(*DOWNSAMPLING, "--out", "out").exit_code == 0
-        assert "out holds another audit, which differs in seed" in usage_error(
+        assert "out contains another audit, which differs in seed" in usage_error(
             *DOWNSAMPLING, "--seed", "9", "--out", "out"
         )
         assert "which differs in parameters" in usage_error(*DOWNSAMPLING, "--nested", "--out", "out")
@@ -249,7 +249,7 @@ class TestOutput:
         Path("out/parts/000000.json").write_text(damage)
         assert "3 of 4 parts are already done" in cupel(*DOWNSAMPLING, "--out", "out").stderr
         Path("out/parts/request.json").write_text(damage)
-        assert "holds another audit" in usage_error(*DOWNSAMPLING, "--out", "out")
+        assert "contains another audit" in usage_error(*DOWNSAMPLING, "--out", "out")
 
 
 INVALID_COMMANDS = [

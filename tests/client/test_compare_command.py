@@ -170,9 +170,8 @@ class TestNumbers:
             scored = CliRunner().invoke(cli, ["evaluate", "qrels.txt", run, "-m", "GMAP", "--format", "json"])
             assert repr(float(row[column])) in scored.stdout
         apart = math.log(float(row["run_mean"])) - math.log(float(row["baseline_mean"]))
-        assert float(row["difference"]) == pytest.approx(
-            apart
-        )  # the difference of the logarithms, as the note says
+        # The difference of the logarithms, which the note explains.
+        assert float(row["difference"]) == pytest.approx(apart)
         assert "compared by the mean of the logarithms" in done.stderr
 
 
@@ -431,7 +430,7 @@ class TestDegenerateInput:
         )
 
     def test_scores_whose_squares_overflow_are_undefined(self, folder: Path) -> None:
-        """RBTO is up to 2^900 here, and its square exceeds the largest float."""
+        """RBTO is up to 2^900 in this test, and its square exceeds the largest float."""
         deep = "".join(f"q01 Q0 {'a' if i == 1 else f'd{i}'} {i} {2000 - i} r\n" for i in range(1, 1500))
         (folder / "deep.txt").write_text(deep)
         (folder / "other.txt").write_text(deep.replace(" a ", " n1 "))

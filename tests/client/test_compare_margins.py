@@ -119,8 +119,8 @@ class TestFormats:
             "comparison with a margin",
             "90% interval",
             "equal within 0.05",
-            "better: it is significantly above 0",
-            "Verdicts: one-sided t-tests at 0.05, each without correction for 2 verdicts.",
+            "better: the difference is significantly above 0",
+            "Verdicts: one-sided t-tests at 0.05, without correction for 2 verdicts.",
             "(Student's t with 11 degrees of freedom)",
         ):
             assert part in printed, part
@@ -129,7 +129,7 @@ class TestFormats:
         printed = cupel(
             "base.txt", "best.txt", "near.txt", "-m", "RR", "--margin", "0.05", "--all-pairs"
         ).stdout
-        assert "each without correction for 3 verdicts" in printed
+        assert ", without correction for 3 verdicts" in printed
 
     def test_margin_of_logarithms_is_noted(self) -> None:
         printed = cupel("base.txt", "best.txt", "-m", "GMAP", "--margin", "0.05").stdout

@@ -38,11 +38,11 @@ def test_json_has_lists_scores_and_improvements() -> None:
     found = json.loads(done.stdout)
     assert (found["original"], found["reproduction"]) == ("original", "reproduced")
     documents = found["documents"]
-    # a b c against b a c: two pairs agree, one does not, on both topics
+    # The rankings are a b c and b a c on both topics: two pairs agree, one does not.
     assert [topic["tau"] for topic in documents["topics"]] == pytest.approx([1 / 3, 1 / 3])
     assert documents["shared"] == pytest.approx(3 / 5)
     [row] = found["measures"]
-    # RR: original 1 and 1/4, reproduced 1/2 and 1/3, old-base 1/3 and 1/2, new-base 1/4 and 1
+    # RR by topic: original 1 and 1/4, reproduced 1/2 and 1/3, old-base 1/3 and 1/2, new-base 1/4 and 1.
     assert row["original_mean"] == pytest.approx(0.625)
     assert row["rmse"] == pytest.approx((((1 / 2) ** 2 + (1 / 12) ** 2) / 2) ** 0.5)
     improved, reproduced = 0.625 - 5 / 12, 5 / 12 - 0.625

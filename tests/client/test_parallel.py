@@ -1,4 +1,4 @@
-"""Worker processes of a command: they end with it, and a killed one loses only its own work."""
+"""Worker processes of a command: they end with the command, and a killed worker loses only its own work."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`cupel evaluate`, `compare`, `validate`: which topics enter a mean, and how the others are shown."""
+"""`cupel evaluate`, `compare`, `validate`: the topics of a mean, and the output for other topics."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ def evaluate(form: str, *options: str) -> Result:
 
 
 class TestTopicsOfTheRun:
-    """With --average-over run, topic 3 is left out too, because the run lacks it."""
+    """With --average-over run, means also omit topic 3, because the run has no documents for it."""
 
     def test_aggregates_are_over_topics_of_the_run(self) -> None:
         data = json.loads(evaluate("json", "--per-topic", "--average-over", "run").stdout)
@@ -61,9 +61,9 @@ class TestTopicsOfTheRun:
         assert [json.loads(line)["value"] for line in lines[:6]] == [1.0, None, None, None, 0.0, 0.5]
         result = evaluate("table", *options)
         assert ["3", "-", "-"] in [line.split() for line in result.stdout.splitlines()]
-        assert "they are left out of its means" in result.stderr
+        assert "these topics are left out of the means" in result.stderr
 
-    def test_runs_are_ranked_by_these_aggregates(self) -> None:
+    def test_runs_are_ranked_by_means_over_their_topics(self) -> None:
         Path("few.txt").write_text("3 Q0 x 1 9 f\n3 Q0 a 2 8 f\n")  # nDCG is 0.63 on one topic of three
         options = ("-m", "nDCG", "--format", "table")
         orders = [
@@ -91,7 +91,7 @@ class TestUnjudgedTopics:
             assert WARNING in result.stderr, form
             assert "0.3333" in result.stdout, form
 
-    def test_json_names_them_and_gives_them_no_value(self) -> None:
+    def test_json_names_unjudged_topics_without_values(self) -> None:
         data = json.loads(evaluate("json", "--per-topic").stdout)
         assert (data["qrels"]["topics"], data["qrels"]["unjudged_topics"]) == (3, ["2", "4"])
         (run,) = data["runs"]
@@ -99,7 +99,7 @@ class TestUnjudgedTopics:
         assert run["topics"] == {"scored": 2, "missing": 1}
         assert run["topic_scores"]["P@1"] == {"1": 1.0, "2": None, "3": 0.0, "4": None, "5": 0.0}
 
-    def test_rows_have_an_empty_value(self) -> None:
+    def test_csv_rows_of_unjudged_topics_have_an_empty_value(self) -> None:
         rows = list(csv.DictReader(io.StringIO(evaluate("csv", "--per-topic").stdout)))
         values = {row["topic"]: row["value"] for row in rows if row["measure"] == "P@1"}
         assert values == {"1": "1.0", "2": "", "3": "0.0", "4": "", "5": "0.0", "all": "0.3333333333333333"}
@@ -107,14 +107,14 @@ class TestUnjudgedTopics:
         assert [json.loads(line)["value"] for line in lines[:6]] == [1.0, None, 0.0, None, 0.0, 1 / 3]
 
     @pytest.mark.parametrize("runs", [("run.txt",), ("run.txt", "other.txt")])
-    def test_tables_have_a_dash(self, runs: tuple[str, ...]) -> None:
+    def test_tables_have_a_dash_for_unjudged_topics(self, runs: tuple[str, ...]) -> None:
         result = cupel("evaluate", "c.yaml", *runs, "-m", "P@1", "--format", "table", "--per-topic")
         rows = [line.split() for line in result.stdout.splitlines()]
         assert ["2", *["-"] * len(runs)] in rows
         assert ["4", *["-"] * len(runs)] in rows
         assert "3 topics" in result.stdout
 
-    def test_trec_eval_lines_leave_them_out(self) -> None:
+    def test_trec_eval_format_omits_unjudged_topics(self) -> None:
         topics = [line.split("\t")[1] for line in evaluate("trec_eval", "--per-topic").stdout.splitlines()]
         assert topics == ["1", "3", "5", "all", "all"]
 
@@ -124,9 +124,9 @@ class TestUnjudgedTopics:
         assert data["qrels"]["topics"] == 3
         assert WARNING in result.stderr
 
-    def test_validate_names_them(self) -> None:
+    def test_validate_names_unjudged_topics(self) -> None:
         text = cupel("validate", "c.yaml", "run.txt").stdout
-        assert "3 topics judged of 5 listed, 4 documents" in text
+        assert "3 judged topics of 5 listed, 4 documents" in text
         assert "without judgments: 2, 4" in text
         assert WARNING in text
         assert "run-topics-extra" not in text

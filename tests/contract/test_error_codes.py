@@ -16,7 +16,7 @@ from cupel_measures.findings import KINDS
 from cupel_measures.model.profiles import PROFILES
 
 
-def test_codes_are_distinct_from_those_of_findings() -> None:
+def test_codes_are_distinct_from_codes_of_findings() -> None:
     assert not ERROR_CODES.keys() & KINDS.keys()
 
 
@@ -33,7 +33,7 @@ def test_every_kind_has_a_status() -> None:
         ("key-invalid", [str(MAX_LENGTH)]),
     ],
 )
-def test_remedies_name_the_words_of_the_libraries(code: str, words: list[str]) -> None:
+def test_remedies_use_the_names_of_the_libraries(code: str, words: list[str]) -> None:
     assert ", ".join(words) in ERROR_CODES[code].remedy
 
 

@@ -233,7 +233,7 @@ def test_postgresql_allows_the_connections_of_four_scoring_workers() -> None:
     needed = 0
     for name, service in services(ours=True).items():
         settings = service["environment"]
-        processes = int(settings.get("CUPEL_WORKERS", 0)) + 1  # One more process answers /metrics.
+        processes = int(settings.get("CUPEL_WORKERS", 0)) + 1  # One additional process answers /metrics.
         connections = int(settings.get("CUPEL_CONNECTIONS", Settings.model_fields["connections"].default))
         needed += processes * connections * (4 if name == "worker-score" else 1)
     (allowed,) = re.findall(

@@ -28,7 +28,7 @@ SCRAPE_INTERVAL = "500ms"
 
 
 class Prometheus(components.Server):
-    """A Prometheus server. files: its configuration, file name -> text; the first is the main file."""
+    """A Prometheus server. files: configuration file name -> text; the first file is the main file."""
 
     programs = ("prometheus",)
     files: Mapping[str, str]
@@ -138,7 +138,7 @@ Stimulus = Callable[[MonitoredStack, str], None]
 
 
 def increases(labels: str, act: Callable[[MonitoredStack], object]) -> Stimulus:
-    """Return a stimulus for a counter or histogram: `act` must increase its samples with these labels."""
+    """Return a stimulus for a counter or histogram: `act` must increase the samples with `labels`."""
 
     def stimulate(monitored: MonitoredStack, sample_name: str) -> None:
         total = f"sum({sample_name}{{{labels}}})"

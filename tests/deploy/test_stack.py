@@ -47,7 +47,7 @@ def test_scores_and_leaderboards_of_real_runs_equal_offline_scores(
     assert stack.query("SELECT count(*) FROM scores") == [(expected,)]
 
 
-def test_audit_of_these_runs_finishes(stack: Stack, organiser: Client, loads: list[Load]) -> None:
+def test_audit_of_real_runs_finishes(stack: Stack, organiser: Client, loads: list[Load]) -> None:
     audit = organiser.request_audit(
         loads[0].track, "downsampling", parameters={"repeats": 4, "ratios": [50]}, measures=["AP"]
     )

@@ -1,4 +1,4 @@
-"""A test that kills processes during an audit of 180 parts, each of which must count exactly once."""
+"""A test that kills processes during an audit of 180 parts. Each part must count exactly once."""
 
 import sqlite3
 from pathlib import Path

@@ -158,7 +158,7 @@ def test_killed_service_resumes_with_its_data(serve: Serve) -> None:
 def test_first_token_is_not_issued_again_after_use(serve: Serve) -> None:
     service = serve()
     with service.client() as client:
-        # A use is recorded by the first request that meets no other writer.
+        # A request records the use of the token only if no other writer holds the database.
         until(lambda: any(token.used_at for token in client.tokens()))
     (service.data / "admin-token").unlink()
     service.kill()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.audit_priority import usual_priority as usual_priority
 from support.service.gateway_service import Service, run_service
 from support.service.service_sizes import Places, SizeName, place
 

@@ -205,7 +205,7 @@ def test_service_reports_its_limits_and_profiles(service) -> None:
 def test_log_line_is_json_with_route_status_and_team(service, caplog) -> None:
     with caplog.at_level(logging.INFO, logger="cupel.gateway"):
         answer = service.request("participant", "GET", "/v1/tracks/none\u2028here")
-        service.get("participant", "/v1/me")  # by then the first is in the log
+        service.get("participant", "/v1/me")  # the log has the first request by then
     line = JsonLines().format(
         next(
             item

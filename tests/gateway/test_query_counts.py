@@ -19,7 +19,7 @@ NO_QUERY = ("BEGIN", "PRAGMA", "SET LOCAL", "UPDATE tokens")
 
 @dataclass(frozen=True)
 class Case:
-    """Two paths of an operation: the response to `single` has one item, the response to `many` has MANY.
+    """Two paths of an operation. The response to `single` has one item, and the response to `many` has MANY.
 
     The fixture `urls` fills in the braces. `items` is the field of the response that holds the items.
     `statements` is the largest number of statements allowed, including the token look-up.
@@ -84,7 +84,7 @@ CASES = [
 def urls(service: Service) -> dict[str, str]:
     """Return URLs of three tracks and of a submission to each; create MANY other tracks and tokens.
 
-    `small` has one of everything. `large` has MANY topics, measures and submissions.
+    `small` has one topic, one measure and one submission. `large` has MANY of each.
     `corrected` has MANY versions.
     """
     for number in range(MANY):

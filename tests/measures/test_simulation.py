@@ -23,7 +23,7 @@ def means(cells: list[Cell]) -> dict[tuple[float, float, str], float]:
 
 @pytest.mark.parametrize("topicality", PRINTED_RBP)
 @pytest.mark.parametrize("mu", UNDERSTOOD)
-def test_expectations_are_the_closed_forms(topicality: float, mu: float) -> None:
+def test_expectations_equal_the_closed_forms(topicality: float, mu: float) -> None:
     c = 1 - 0.8**10
     expected = (topicality * c, topicality * UNDERSTOOD[mu] * c, UNDERSTOOD[mu] * c)
     assert expectations(SimulationSettings(), topicality, mu) == pytest.approx(expected, abs=1e-6)
@@ -40,7 +40,7 @@ def test_means_of_a_thousand_runs_are_near_the_expected_means(seed: int) -> None
 
 
 def test_rbp_and_h_are_near_the_printed_table() -> None:
-    """All 15 values of RBP in Table 1 agree, and H is near; printed uRBP and RBP_u differ more."""
+    """All 15 values of RBP in Table 1 agree, and H is near. The printed uRBP and RBP_u differ more."""
     found = means(simulate(SimulationSettings(), 5))
     for topicality, printed in PRINTED_RBP.items():
         for mu, h in zip((50.0, 40.0, 30.0), PRINTED_H[topicality], strict=True):

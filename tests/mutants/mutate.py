@@ -1,10 +1,10 @@
-"""Mutation testing: change the code in one place at a time and count the changes that no test notices.
+"""Mutation testing: change the code in one place at a time, and count the changes that no test detects.
 
     make mutants M="corrections --limit 20"
 
-Each mutant is tested in a copy of the repository by the test files that belong to its module. The command
-fails when fewer than 90% of the mutants are killed, apart from those that equivalent.toml lists as
-equivalent, with a reason.
+A mutant is the code with one change. It is tested in a copy of the repository by the test files of its
+module, and is killed if a test fails. The command fails if fewer than 90% of the mutants are killed. Mutants
+that behave like the original code do not count: equivalent.toml lists them with a reason.
 """
 
 import argparse
@@ -48,7 +48,24 @@ TESTS_OF = {
         "tests/measures/comparing/test_topic_set_sizes_and_agreement.py",
     ),
     "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swap_rates.py",),
-    "libs/measures/cupel_measures/comparing/*.py": ("tests/measures/comparing",),
+    "libs/measures/cupel_measures/comparing/simultaneous/*.py": ("tests/measures/comparing/test_max_t.py",),
+    "libs/measures/cupel_measures/comparing/topic_sets/*.py": ("tests/measures/comparing/test_{module}.py",),
+    "libs/measures/cupel_measures/comparing/closeness/*.py": (
+        "tests/measures/comparing/test_{module}.py",
+        "tests/measures/comparing/test_margins.py",
+        "tests/measures/comparing/test_same_system.py",
+    ),
+    "libs/measures/cupel_measures/comparing/differences/*.py": (
+        "tests/measures/comparing/test_comparison.py",
+    ),
+    "libs/measures/cupel_measures/comparing/paired_tests.py": (
+        "tests/measures/comparing/test_paired_tests.py",
+        "tests/measures/comparing/test_published_values.py",
+    ),
+    "libs/measures/cupel_measures/comparing/*.py": (
+        "tests/measures/comparing/test_{module}.py",
+        "tests/measures/comparing",
+    ),
     "libs/audits/cupel_audits/kinds/leave_one_*.py": (
         "tests/audits/hand_worked/test_leave_one_out.py",
         "tests/audits/kinds/test_leaving_out.py",
@@ -56,6 +73,7 @@ TESTS_OF = {
     ),
     "libs/audits/cupel_audits/kinds/*.py": (
         "tests/audits/hand_worked/test_{kind}.py",
+        "tests/audits/hand_worked/topic_sets/test_{kind}.py",
         "tests/audits/kinds/test_{kind}.py",
         *AUDITS,
     ),
@@ -69,7 +87,7 @@ TESTS_OF = {
 }
 """Patterns of modules and their tests, nearest first. The first pattern that fits a module counts.
 
-{kind} is the kind of audit that the module belongs to.
+{module} is the name of the module, and {kind} the kind of audit that it belongs to.
 """
 
 REQUIRED_SHARE = 0.9
@@ -109,7 +127,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """The mutant without its line, which changes too often to be listed."""
+        """The text of the mutant without its line number, which changes too often."""
         return f"{self.module}: {self.before} -> {self.after}"
 
     def __str__(self) -> str:
@@ -150,7 +168,7 @@ def mutants_of(module: str) -> list[Mutant]:
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     bodies = [statement for function in functions for statement in function.body]
     nodes = {id(node): node for statement in bodies for node in ast.walk(statement)}
-    # zip's strict=True only finds errors of the programmer, which no test can cause
+    # strict=True of zip only detects programming errors, which no test can cause
     strict = {
         id(node.value) for node in nodes.values() if isinstance(node, ast.keyword) and node.arg == "strict"
     }
@@ -165,7 +183,7 @@ def mutants_of(module: str) -> list[Mutant]:
 
 
 def replaced(source: str, node: ast.expr, text: str) -> str:
-    """Return the source with another text in the place of a node. Columns count bytes of UTF-8."""
+    """Return the source with a node replaced by `text`. The columns of nodes count bytes of UTF-8."""
     lines = source.encode().splitlines(keepends=True)
     begin = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
     end = sum(map(len, lines[: (node.end_lineno or node.lineno) - 1])) + (node.end_col_offset or 0)
@@ -176,12 +194,12 @@ def replaced(source: str, node: ast.expr, text: str) -> str:
 def tests_of(module: str) -> tuple[str, ...]:
     tests = next(tests for pattern, tests in TESTS_OF.items() if fnmatch(module, pattern))
     kind = module.partition("/kinds/")[2].partition("/")[0].removesuffix(".py")
-    named = (test.format(kind=kind) for test in tests)
+    named = (test.format(kind=kind, module=Path(module).stem) for test in tests)
     return tuple(test for test in named if (ROOT / test).exists())
 
 
 def modules(words: list[str]) -> list[str]:
-    """Return the modules that have tests here and whose path contains one of the words."""
+    """Return the modules in TESTS_OF whose path contains one of the words (default: all)."""
     paths = (str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("libs/**/*.py")))
     known = [path for path in paths if any(fnmatch(path, pattern) for pattern in TESTS_OF)]
     return [path for path in known if not words or any(word in path for word in words)]
@@ -231,7 +249,7 @@ class Copy:
             self.write(path, original)
 
     def write(self, path: Path, source: str) -> None:
-        """Write a module with a time of its own, so that Python does not use what it compiled before."""
+        """Write a module with a new modification time, so that Python does not use its cached bytecode."""
         path.write_text(source)
         self.writes += 1
         os.utime(path, (self.writes, self.writes))
@@ -247,7 +265,7 @@ class Copies:
         self.limit = 0.0
 
     def measure(self, tests: tuple[str, ...]) -> None:
-        """Run the tests without any change. Those of a mutant may take three times as long."""
+        """Run the tests without any change, and allow a mutant three times their duration plus 60 s."""
         copy = self.free.get()
         begin = time.monotonic()
         assert copy.passes(tests), "a test fails without any change"
@@ -263,7 +281,7 @@ class Copies:
 
 
 def run(chosen: list[Mutant], equivalent: dict[str, str], jobs: int) -> int:
-    """Test the mutants, print what became of each, and return the exit code."""
+    """Test the mutants, print whether each one was killed, and return the exit code."""
     for mutant in chosen:
         if mutant.key in equivalent:
             print(f"equivalent  {mutant}: {equivalent[mutant.key]}", flush=True)

@@ -73,7 +73,7 @@ def test_page_shows_request_and_findings() -> None:
     reader = Reader(page(result(forms(RUNS))))
     assert reader.open == []
     assert reader.texts["h1"] == ["Pool downsampling"]
-    assert "How similar is the order of runs" in reader.texts["p"][1]
+    assert "How much does the order of runs change" in reader.texts["p"][1]
     assert "The order of aster holds." in reader.texts["li"]
     names, values = reader.texts["dt"], [text.strip() for text in reader.texts["dd"]]
     request = dict(zip(names, values, strict=True))
@@ -89,7 +89,7 @@ def test_page_shows_request_and_findings() -> None:
 def test_every_form_has_a_text_alternative(hostile: str) -> None:
     reader = Reader(hostile)
     drawn = reader.all("svg", role="img")
-    assert len(drawn) == 8 + 3  # one has three panels, two have nothing to draw
+    assert len(drawn) == 8 + 3  # one plot has three panels, and two plots have no data to draw
     assert hostile.count("There is nothing to draw") == 2
     ids = [attrs["id"] for _, attrs in reader.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
@@ -256,7 +256,7 @@ def test_end_labels_do_not_overlap() -> None:
     ends = sorted(row["end"] for row in rows if "end" in row)
     assert len(ends) == 12
     least = min(below - above for above, below in pairwise(ends))
-    assert least == pytest.approx(12 / 18)  # pixels of a line of text, and from rank to rank
+    assert least == pytest.approx(12 / 18)  # height of a line of text, and distance between ranks, in pixels
     assert ends[-1] <= 12.5
 
 

@@ -58,7 +58,7 @@ def extend_collection(path: Path) -> None:
 
 
 def describe_extended_example(folder: Path) -> Subject:
-    """Return the subject of a recording of the collection that `write_extended_example` wrote."""
+    """Return the recording subject for a collection written by `write_extended_example`."""
     runs = [str(folder / "runs" / f"{name}.gz") for name in RUNS]
     options = ("--other", str(folder / "collection-corrected.yaml"), "--team-pattern", r"^(\w+)-")
     return Subject(str(folder / "collection.yaml"), runs, options, board=True)

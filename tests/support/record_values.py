@@ -66,7 +66,8 @@ PARAMETERISED = (
     "soft_alpha_nDCG(alpha=0.3)@5",
 )
 COMPARED = {
-    "randomisation": ("--all-pairs",),
+    "max-t": ("--all-pairs",),
+    "randomisation": ("--test", "randomisation"),
     "t": ("--test", "t", "--correction", "benjamini-hochberg", "--seed", "3"),
     "wilcoxon": ("--test", "wilcoxon", "--correction", "none", "--confidence", "0.9"),
     "sign": ("--test", "sign", "--all-pairs"),
@@ -127,7 +128,7 @@ def run_cupel(*arguments: str) -> Any:
 
 
 def call_cupel(*arguments: str) -> tuple[int, str]:
-    """Run `cupel` in this process; return its exit code and what it prints."""
+    """Run `cupel` in this process; return its exit code and its output."""
     [command] = entry_points(group="console_scripts", name="cupel")
     start, printed, errors = command.load(), io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(errors), called_with(*arguments):
@@ -294,7 +295,7 @@ def record_board(subject: Subject) -> Recording:
 
 @contextmanager
 def serve() -> Iterator[Sequence[str]]:
-    """Start a service in a temporary folder, and yield the options for its URL and token."""
+    """Start a service in a temporary folder, and yield the command-line options with its URL and token."""
     with tempfile.TemporaryDirectory() as folder:
         cupel = str(Path(sys.executable).parent / "cupel")
         command = [cupel, *("serve", "--port", "0", "--workers", "1", "--data"), folder]

@@ -19,7 +19,7 @@ class SentWakeUps(WakeUps):
 
 
 def record_wake_ups(system: System) -> tuple[System, list[tuple[str, int]]]:
-    """Return the system without a broker, and the list to which its wake-ups will be added."""
+    """Return the system without a broker, and the list that records its wake-ups."""
     wake_ups = SentWakeUps.__new__(SentWakeUps)
     wake_ups.sent = []
     return replace(system, wake_ups=wake_ups), wake_ups.sent

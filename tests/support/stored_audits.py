@@ -2,8 +2,9 @@
 
     PYTHONPATH=<this folder tests> python tests/support/stored_audits.py FILE [KIND...]
 
-writes them to FILE, or replaces those of the named kinds in FILE. python is that of the release. Only the
-command `cupel` is used, so that this file also works with releases whose modules have other names.
+This command writes the audits of all kinds to FILE, or replaces only the audits of the named kinds in FILE.
+Run it with the Python of the release that should store the results. The script uses only the command `cupel`,
+so it also works with releases whose modules have other names.
 """
 
 import gzip
@@ -21,7 +22,7 @@ SEED = 3
 MEASURES = "nDCG@10 CAM(of=nDCG@10) alpha_nDCG@10"
 OTHER_MEASURES: Mapping[str, str] = {
     "desiderata": "NLRE(aspects=[relevance,credibility]) CAM(of=nDCG@10)",
-    # Scores of RBTO@400 are too large for tests, so results that are undefined are stored, too.
+    # Scores of RBTO@400 are too large for statistical tests, so undefined results are stored, too.
     **dict.fromkeys(
         ("discriminative_power", "qrels_versions", "reliability", "scales", "topics"), "nDCG@10 RBTO@400"
     ),
@@ -48,7 +49,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def record_audit(kind: str, folder: Path, out: Path) -> dict[str, Any]:
-    """Run an audit of the extended example in `folder`; return what it prints and stores."""
+    """Run an audit of the extended example in `folder`; return its printed and stored results."""
     subject = describe_extended_example(folder)
     options = (
         "-m",
@@ -80,7 +81,7 @@ def record_audits(kinds: Iterable[str]) -> dict[str, Any]:
 
 
 def write_recording(file: Path, kinds: Sequence[str]) -> None:
-    """Record all kinds, or only `kinds`, and keep what the file has of the others."""
+    """Record all kinds, or only `kinds`; keep the recordings of other kinds in the file."""
     kept = json.loads(gzip.decompress(file.read_bytes())) if kinds else {}
     text = json.dumps(kept | record_audits(kinds or OPTIONS), separators=(",", ":"))
     file.write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -1,7 +1,8 @@
 """Distribution of test files over the pytest-xdist workers.
 
 Each file runs in one worker. Files that start many processes share a lane, so that at most two of them run
-at a time: with more, processes time out on two processors. The lanes start first because they take longest.
+at a time, because more files at a time cause timeouts on two processors. The lanes start first because they
+take longest.
 """
 
 from xdist.scheduler import LoadScopeScheduling

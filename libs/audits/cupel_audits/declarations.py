@@ -12,8 +12,8 @@ imported and registered with the others. The module holds:
 `kinds/downsampling.py` and `kinds/leave_one_run_out.py` are examples.
 
 Trials are independent. Each draws from its own random generator, which is seeded by the seed of the audit,
-the kind and the number of the trial. So a trial can be repeated alone, in any order, process or grouping, and
-has the same result bit by bit.
+the kind and the number of the trial. So a trial has the same result, bit by bit, if it is repeated alone, in
+another order or in another process.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ LARGEST_COUNT = 100_000
 
 
 def whole_number(least: int = 1, description: str = "a whole number") -> Whole:
-    """Return the type of a count or a depth, bounded so that memory suffices."""
+    """Return the type of a count or a depth; the upper bound limits the memory that an audit needs."""
     return Whole(f"{description} from {least} to {LARGEST_COUNT:,}", least, LARGEST_COUNT)
 
 
@@ -87,13 +87,14 @@ class Audit:
         return 1.0
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        """Yield the JSON-serialisable result of each of these trials, in their order."""
+        """Run the given trials; yield the JSON-serialisable result of each, in their order."""
         raise NotImplementedError
 
     def report(self, about: SubjectSummary, results: Mapping[int, Any]) -> AuditReport:
-        """Return the report on the finished trials (number -> result), at least one.
+        """Return the report on the finished trials.
 
-        It depends on the arguments only, and is partial if some trials are not finished.
+        results: the result by trial number, of at least one trial. The report depends on the arguments only.
+        It is partial if some trials are not finished.
         """
         raise NotImplementedError
 
@@ -119,7 +120,7 @@ class Setting:
 
 KINDS: dict[str, type[Audit]] = {}
 SETTINGS: dict[str, dict[str, Setting]] = {}
-"""The parameters of each kind. Both registries are sorted by the name of the kind."""
+"""The parameters of each kind. KINDS and SETTINGS are sorted by the name of the kind."""
 
 
 def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type[Audited]], type[Audited]]:
@@ -166,8 +167,8 @@ def read_audit(kind: str, parameters: Mapping[str, Any] | None = None) -> Audit:
 def parse_audit(kind: str, parameters: Mapping[str, str]) -> Audit:
     """Return the audit of this kind with parameters from a command line.
 
-    A value is written as in the text of a measure, a list also without its brackets: `90,50,10`,
-    `{quality:0.5}`. Raise as `read_audit` does.
+    Values are written as in the text of a measure, such as `{quality:0.5}`. A list may omit its brackets, as
+    in `90,50,10`. Raise AuditError like `read_audit`.
     """
     return _read(kind, parameters, _parse_value)
 
@@ -196,7 +197,7 @@ def _find_parameter(settings: Mapping[str, Setting], kind: str, name: str) -> Pa
 
 
 def _parse_value(parameter: Parameter, text: str) -> Any:
-    """Return the first interpretation of the text that is valid; raise the problem with the first one."""
+    """Return the first valid interpretation of the text; if there is none, raise the error of the first."""
     problems = []
     for value in _interpretations(text):
         try:

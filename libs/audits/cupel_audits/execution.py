@@ -1,4 +1,4 @@
-"""Execution of audits: trials are grouped into parts, and a report is made from the finished ones."""
+"""Execution of audits: trials are grouped into parts, and finished trials give a result."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +11,17 @@ from cupel_audits.report import AuditReport, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
 
 DOCUMENTS_PER_PART = 3e8
-"""Approximate number of judged documents that a part scores, which takes some seconds."""
+"""Approximate number of judged documents that one part scores; a part then takes a few seconds."""
 MOST_PARTS = 1000
 FEWEST_PARTS = 8
-"""Minimum number of parts, given as many trials, to report progress and to share work between processes."""
+"""Minimum number of parts, unless there are fewer trials, so that progress is visible and work is shared."""
 
 
 def parts(audit: Audit, subject: AuditSubject, *, most: int | None = None) -> tuple[range, ...]:
-    """Return the trials of each part, in order; `most` limits the trials in a part."""
+    """Divide the trials into parts, in order.
+
+    most: maximum number of trials in a part, unless this would need more than MOST_PARTS parts.
+    """
     trials = audit.trials(subject)
     cost = max(1.0, audit.steps(subject) * len(subject.measures) * max(int(subject.joined.offsets[-1]), 1))
     needed = max(FEWEST_PARTS, trials * cost / DOCUMENTS_PER_PART, math.ceil(trials / (most or trials)))
@@ -30,7 +33,10 @@ def parts(audit: Audit, subject: AuditSubject, *, most: int | None = None) -> tu
 def run_trials(
     audit: Audit, subject: AuditSubject, seed: int, trials: Sequence[int]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield each trial with its result as soon as it is finished, so that the caller can stop in between."""
+    """Run the trials; yield the number and the result of each as soon as it is finished.
+
+    The caller can stop after any trial.
+    """
     return zip(trials, audit.run_trials(subject, seed, trials), strict=True)
 
 
@@ -38,7 +44,7 @@ def run_trials(
 class Result:
     """The result of an audit: the same request on the same data gives the same digest.
 
-    trials, done: the number of all trials, and of the finished ones. report: None while no trial is finished.
+    trials: number of all trials. done: number of finished trials. report: None if no trial is finished.
     """
 
     kind: str
@@ -68,9 +74,9 @@ class Result:
 
 
 def result(audit: Audit, about: SubjectSummary, seed: int, trials: int, results: Mapping[int, Any]) -> Result:
-    """Return the result of an audit from its finished trials (number -> result), in any order.
+    """Return the result of an audit from its finished trials.
 
-    trials: the number of all trials.
+    trials: number of all trials. results: the results of the finished trials by number, in any order.
     """
     ordered = {trial: results[trial] for trial in sorted(results)}
     return Result(

@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading and the explanation of a column that is named by the field of a row class."""
+    """The heading of a column and an explanation of its cells, for a field of a row class."""
 
     title: str
     about: str = ""
@@ -76,7 +76,7 @@ class ReportTable:
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
     def as_csv(self) -> str:
-        """Return the table as CSV with a header line; numbers in full, an empty cell for None."""
+        """Return the table as CSV with a header line, numbers in full precision, and empty cells for None."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(self.names)
@@ -88,9 +88,9 @@ class ReportTable:
 class TableSchema(Generic[Row]):
     """The name, the title and the columns of a table whose rows are instances of a row class.
 
-    columns_by_field: the columns of each field of the row class. A field is one column; a field that holds a
-    row class contributes all columns of that class, and a field that holds a tuple of cells contributes one
-    column for each cell.
+    columns_by_field: the columns of each field of the row class. Most fields are one column. A field whose
+    type is a row class has all columns of that class. A field that is a tuple of cells has one column for
+    each cell.
     """
 
     name: str
@@ -110,7 +110,7 @@ class TableSchema(Generic[Row]):
         return tuple(column for columns in self.columns_by_field.values() for column in columns)
 
     def with_columns(self, field_name: str, *columns: Column) -> "TableSchema[Row]":
-        """Return this schema with other columns for a field; without columns the field is left out."""
+        """Return this schema with other columns for one field; without columns, the field is left out."""
         if field_name not in self.columns_by_field:
             raise KeyError(f"table {self.name!r} has no field {field_name!r}")
         return TableSchema(self.name, self.title, {**self.columns_by_field, field_name: columns})
@@ -123,7 +123,7 @@ class TableSchema(Generic[Row]):
 
 
 def _columns_of_field(name: str, hint: Any) -> tuple[Column, ...]:
-    """Return the columns of one field: those of the row class that it holds, or one with its heading."""
+    """Return the columns of one field: all columns of its row class, or one for each of its headings."""
     if is_dataclass(hint):
         return TableSchema.of(name, "", hint).columns  # type: ignore[arg-type]
     headings = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Heading)]
@@ -131,7 +131,7 @@ def _columns_of_field(name: str, hint: Any) -> tuple[Column, ...]:
 
 
 def _cell_reader(name: str, columns: Sequence[Column]) -> Callable[[Any], tuple[Cell, ...]]:
-    """Return a function that gives the cells of one field of a row."""
+    """Return a function that returns the cells of one field of a row."""
     value_of = attrgetter(name)
 
     def read(row: Any) -> tuple[Cell, ...]:
@@ -153,11 +153,12 @@ def _cells(value: Any) -> tuple[Cell, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Plot:
-    """A picture of a table, described by the names of its columns; use a named constructor to build one.
+    """A plot of a table, described by column names; it is built by a constructor such as `Plot.bars`.
 
-    form: the kind of plot, set by the constructor. x_order: the categories of x in order, if x holds words.
-    domain: the smallest and the largest possible value of y (of `value` in a heat map), if the plot must show
-    this whole range. reference: the y of a horizontal line. facet: a column; each of its values gets a panel.
+    form: the kind of plot, set by the constructor. x_order: the categories of x in order, if x is
+    categorical. domain: the smallest and the largest possible value of y (of `value` in a heat map), if the
+    plot must show this whole range. reference: the y of a horizontal line. facet: a column; each of its
+    values has its own panel.
     """
 
     name: str
@@ -238,7 +239,7 @@ class Plot:
         x_order: tuple[str, ...] | None = None,
         facet: str | None = None,
     ) -> "Plot":
-        """Draw the rank y of each value of `series` at the stages x, connected from stage to stage."""
+        """Draw ranks y at the stages x, with a line for each value of `series`."""
         return cls(
             name=name, title=title, caption=caption, form="changes", table=schema.name, x=x, y=y,
             series=series, x_order=x_order, facet=facet
@@ -315,7 +316,7 @@ class AuditReport:
     """The findings of an audit.
 
     verdict: the findings as sentences with their numbers, the most important first. numbers: values by name
-    for alerts and histories; None is undefined. tables: the first one holds the measured points. reading: how
+    for alerts and histories; None is undefined. tables: the first one contains the main results. reading: how
     to interpret the result, and its limits. undefined: sentences on values that are undefined, with the
     reason.
     """
@@ -338,7 +339,7 @@ class AuditReport:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "AuditReport":
-        """Return the report that `as_data` gave, also after a round trip through JSON."""
+        """Return the report that has these JSON data; inverse of `as_data`."""
         tables = [
             ReportTable(
                 table["name"], table["title"], _columns(table["columns"]), tuple(map(tuple, table["rows"]))

@@ -24,10 +24,11 @@ class SubjectSummary:
     """The facts about a subject that a report needs; JSON-serialisable.
 
     runs: names of the runs; every list by run has this order. teams: the team of each run, or None if teams
-    are unknown. topics, aspects: the topics and the aspects of the qrels. measures: normalised texts. qrels,
-    other: names of the judgments, and of the judgments that they are compared with. judged: the number of
-    documents with a judgment of some aspect or by subtopic. relevant: how many of them are relevant for the
-    first aspect or for some subtopic.
+    are unknown. topics, aspects: the topics and the aspects of the qrels. measures: normalised texts of the
+    measures. profile: name of the tie-breaking and parsing profile. depth: maximum number of documents per
+    topic, None if there is no limit. qrels: name of the judgments. judged: number of documents with a
+    judgment of some aspect or by subtopic. relevant: number of documents that are relevant for the first
+    aspect or for some subtopic. other: name of the second version of the judgments, or None.
     """
 
     runs: tuple[str, ...]
@@ -53,7 +54,7 @@ class SubjectSummary:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "SubjectSummary":
-        """Return the summary that `as_data` gave, also after a round trip through JSON."""
+        """Return the summary that has these JSON data; inverse of `as_data`."""
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
@@ -64,10 +65,10 @@ class SubjectSummary:
 class Tops:
     """The first documents of every run, judged or not.
 
-    documents: U ids, distinct within each topic, topic after topic. topic: int32[U], the topic of each
-    document. pooled: int32[U], the index of the document in `Qrels.documents`, or -1. ranked: int32[runs,
-    topics, depth], the document at each rank as an index into `documents`, -1 below the last document of the
-    run.
+    documents: U ids, grouped by topic and distinct within a topic. topic: int32[U], the topic of each
+    document. pooled: int32[U], the index of the document in `Qrels.documents`, or -1 if the qrels do not
+    contain it. ranked: int32[runs, topics, depth], the document at each rank as an index into `documents`, or
+    -1 below the last document of the run.
     """
 
     documents: Ids
@@ -84,10 +85,11 @@ class Tops:
 class AuditSubject:
     """Judgments, and the runs that are audited under them.
 
-    joined: all runs in the order of `about.runs`, a row for each run and topic. tops: the first documents if
-    the audit needs them, at least to `Audit.ranking_depth` or to the end of the runs. content: the texts of
-    the same rows, if there are any. other_subject: the judgments that these are compared with, on the same
-    topics, with the same runs and the measures that can be computed from them without texts.
+    joined: all runs in the order of `about.runs`, a row for each run and topic. tops: the first documents of
+    the runs, at least to `Audit.ranking_depth` or to the end of the runs; None if the audit does not need
+    them. content: the texts of the documents in the same rows, or None. other_subject: the same runs under
+    the second version of the judgments, with the measures that can be computed from it without texts; None if
+    there is only one version.
     """
 
     about: SubjectSummary
@@ -109,12 +111,12 @@ class AuditSubject:
 
     @cached_property
     def scores(self) -> dict[str, Floats]:
-        """Return the scores by topic under all judgments."""
+        """Return the scores under all judgments, as float64[topics, runs] by measure text."""
         return self.scores_by_topic(self.evaluator)
 
     @cached_property
     def means(self) -> dict[str, Floats]:
-        """Return the mean scores under all judgments."""
+        """Return the mean scores under all judgments, as float64[runs] by measure text."""
         return means(self.scores, self.measures)
 
     @cached_property
@@ -132,11 +134,11 @@ class AuditSubject:
 
 
 def scores_by_topic(scores: Scores, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """Return float64[topics, runs] by measure text."""
+    """Return the scores as float64[topics, runs] by measure text."""
     return {str(measure): scores.values[measure].reshape(-1, scores.topics).T for measure in measures}
 
 
 def means(values: Mapping[str, Floats], measures: Sequence[Measure]) -> dict[str, Floats]:
-    """Return float64[runs] by measure text, rounded to DECIMALS so that equal scores are tied."""
+    """Return float64[runs] by measure text: means, rounded to DECIMALS so that equal means are tied."""
     texts = {str(measure): measure for measure in measures}
     return {text: np.round(aggregates(measure, values[text].T), DECIMALS) for text, measure in texts.items()}

@@ -22,11 +22,11 @@ ARRAYS = ("retrieved", "offsets", "document", "rank", "first", "last")
 
 @dataclass(frozen=True, eq=False)
 class RunView:
-    """The parts of a run that audits need.
+    """A run in the form that audits need.
 
-    joined: the run joined with the qrels. top: the first documents of each topic of the qrels, best first, if
-    they are needed. content: the texts of the documents, if there are any. other: the run joined with other
-    qrels.
+    joined: the run joined with the qrels. top: the first documents of each topic of the qrels, best first, or
+    None if the audit does not need them. content: the texts of the documents, or None. other: the run joined
+    with the second version of the qrels, or None.
     """
 
     joined: Joined
@@ -53,9 +53,10 @@ def view_of(
     content: Content | None = None,
     other: Qrels | None = None,
 ) -> RunView:
-    """Return the parts of a run that an audit needs.
+    """Return a run in the form that an audit needs.
 
-    depth: maximum number of documents per topic. top: the audit's `ranking_depth`.
+    depth: maximum number of documents per topic. top: the `ranking_depth` of the audit. other: the second
+    version of the qrels, if the audit compares two versions.
     """
     first = _first_documents(ranking, qrels, profile, min(top, depth or top)) if top else None
     other_joined = None if other is None else join(ranking, other, profile=profile, depth=depth)
@@ -72,7 +73,7 @@ def assemble_subject(
     top: int = 0,
     other: NamedQrels | None = None,
 ) -> AuditSubject:
-    """Return the subject of named runs under judgments; raise ValueError if there are no runs."""
+    """Return the subject with these judgments and named runs; raise ValueError if there are no runs."""
     if not runs:
         raise ValueError("an audit needs at least one run")
     views = [view for _, view in runs]
@@ -164,7 +165,10 @@ def _first_documents(ranking: Ranking, qrels: Qrels, profile: Profile, depth: in
 
 
 def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
-    """Return the first documents of all runs, numbered by topic and id; depth is at most the longest run."""
+    """Merge the first documents of all runs; number them by topic and id.
+
+    depth: maximum number of documents per run and topic.
+    """
     depth = min(depth, max((int(np.diff(first.offsets).max(initial=0)) for first in firsts), default=0))
     by_run = [first.documents.to_list() for first in firsts]
     ranked = np.full((len(firsts), len(qrels.topics), depth), -1, dtype=np.int32)
@@ -226,10 +230,10 @@ def unpack(blob: bytes, qrels: Qrels, other: Qrels | None = None) -> AuditSubjec
 
 def _arrays(prefix: str, subject: AuditSubject) -> dict[str, Any]:
     arrays = {prefix + name: getattr(subject.joined, name) for name in ARRAYS}
-    return arrays | {prefix + "strangers": np.array(subject.joined.strangers)}
+    return arrays | {prefix + "strangers": np.array(subject.joined.unknown_topics)}
 
 
 def _joined(prefix: str, arrays: Any, about: SubjectSummary) -> Joined:
     columns = {name: arrays[prefix + name] for name in ARRAYS}
-    strangers = int(arrays[prefix + "strangers"])
-    return Joined(**columns, profile=profiles.find(about.profile), strangers=strangers)
+    unknown_topics = int(arrays[prefix + "strangers"])
+    return Joined(**columns, profile=profiles.find(about.profile), unknown_topics=unknown_topics)

@@ -18,7 +18,7 @@ from cupel_backend.infrastructure.tables import tokens
 from cupel_contract.states import TokenScope
 
 SCOPES = tuple(TokenScope)
-"""Scopes in ascending order; each includes the rights of the ones before it."""
+"""Scopes in ascending order of rights. A scope includes the rights of all earlier scopes."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOKEN = re.compile(r"cupel_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{20,100})")
@@ -27,7 +27,7 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Characters that names must not contain: they control terminals, and databases refuse some of them."""
 
 USE_INTERVAL = timedelta(minutes=1)
-"""Precision of the time of last use, so that not every request writes to the database."""
+"""Minimum time between two updates of `used_at`, because not every request should write to the database."""
 
 TOKEN_REFUSED = refusal("token-refused")
 TOKEN_UNKNOWN = refusal("token-unknown")
@@ -74,7 +74,7 @@ OPERATOR = Principal("cupel", TokenScope.ADMIN)
 
 
 def authenticate(system: System, text: str) -> Principal:
-    """Return the principal of the token `text`; raise Unauthenticated unless the token is valid."""
+    """Return the principal of the token `text`; raise Unauthenticated if the token is invalid."""
     now = system.now()
     match = TOKEN.fullmatch(text)
     if match is None:
@@ -93,7 +93,10 @@ def authenticate(system: System, text: str) -> Principal:
 
 
 def _record_use(system: System, prefix: str, now: datetime) -> None:
-    """Store the time of use, unless another writer locks the database, because reads must not wait."""
+    """Store the time of use of a token, unless another writer locks the database.
+
+    Requests that only read must not wait for a lock.
+    """
     with suppress(Unavailable), writing(system.engine, wait=False) as connection:
         connection.execute(update(tokens).where(tokens.c.prefix == prefix).values(used_at=now))
 
@@ -107,10 +110,11 @@ def issue(
     label: str = "",
     expires_at: datetime | None = None,
 ) -> tuple[str, Token]:
-    """Create a token; return its text, which cannot be read again, and its description.
+    """Create a token; return its secret text and its description.
 
-    Admins may issue any token; others may issue tokens for their team with at most their scope. A token
-    never outlives the token that issued it; without `expires_at` it gets the same expiry.
+    Only a digest of the text is stored. Admins may issue any token. Other callers may issue tokens for their
+    own team, with at most their own scope. expires_at: expiry of the token, which cannot be later than the
+    expiry of the caller's token (default: the expiry of the caller's token).
     """
     now = system.now()
     granted = _check_scope(scope)
@@ -120,7 +124,8 @@ def issue(
         raise LABEL_INVALID(f"{label[:200]!r} contains a control character")
     if not principal.may_grant(team, granted):
         raise TOKEN_FORBIDDEN(
-            f"a token of {principal.team} with scope {principal.scope} may not issue this one"
+            f"a token of team {principal.team} with scope {principal.scope} may not issue a token "
+            f"for team {team} with scope {granted}"
         )
     expires_at = _check_expiry(principal, expires_at, now)
     prefix = secrets.token_hex(4)
@@ -143,7 +148,7 @@ def issue(
 def list_(
     system: System, principal: Principal, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Token]:
-    """List tokens, newest first: all for an admin, those of their team for others."""
+    """List tokens, newest first. Admins see all tokens, other callers those of their team."""
     with reading(system.engine) as connection:
         return fetch_page(
             connection, _select_visible(principal), tokens.c.prefix, _build_token, limit=limit, cursor=cursor
@@ -151,13 +156,18 @@ def list_(
 
 
 def revoke(system: System, principal: Principal, prefix: str) -> None:
-    """Revoke a token. Revoking it again changes nothing. The rules of `issue` apply."""
+    """Revoke a token; repeating this has no effect.
+
+    The caller must have the right to issue a token of the same team and scope (see `issue`).
+    """
     with writing(system.engine) as connection:
         row = connection.execute(_select_visible(principal).where(tokens.c.prefix == prefix)).first()
         if row is None:
             raise TOKEN_UNKNOWN(f"no token {prefix!r} is visible to you")
         if not principal.may_grant(row.team, row.scope):
-            raise TOKEN_FORBIDDEN(f"a token with scope {principal.scope} may not revoke one with {row.scope}")
+            raise TOKEN_FORBIDDEN(
+                f"a token with scope {principal.scope} may not revoke a token with scope {row.scope}"
+            )
         in_force = update(tokens).where(tokens.c.prefix == prefix, tokens.c.revoked_at.is_(None))
         connection.execute(in_force.values(revoked_at=system.now()))
 

@@ -22,7 +22,7 @@ from cupel_backend.jobs import (
 log = logging.getLogger(__name__)
 
 Handler = Callable[[System, Claim], None]
-"""The work of a job kind. It stores its results and calls `jobs.finish` in one transaction."""
+"""A function that runs a job. It stores the results and calls `jobs.finish` in one transaction."""
 
 
 def _do_nothing() -> None: ...
@@ -35,10 +35,10 @@ def run_jobs(
     *,
     on_renewal: Callable[[], None] = _do_nothing,
 ) -> bool:
-    """Run jobs of `queue` for `turn_seconds` at most; return whether there may be more.
+    """Run jobs of `queue` for `turn_seconds` at most; return whether more jobs may wait.
 
-    The turn of a queue that is not urgent also ends as soon as an urgent job waits. An exception of a handler
-    is stored as the error of its job. on_renewal: called whenever the lease of a long job was renewed.
+    The function also returns when an urgent job waits, unless `queue` is the urgent one. An exception of a
+    handler is stored as the error of its job. on_renewal: called after each renewal of a lease.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:

@@ -1,8 +1,8 @@
 """Jobs: queued work as database rows, claimed by one conditional UPDATE and held by a lease.
 
 A job is *running* while it has a lease, *done* after it finished, *dead* after its last attempt failed, and
-else *queued*. Every claim gets a new fencing token, and only the holder of the newest token may finish. So a
-worker that comes back after its lease expired is refused, and the results of a job are written once.
+otherwise *queued*. Every claim gets a new fencing token, and only the newest token may finish a job. So a
+worker that continues after its lease was lost cannot finish, and the results of a job are written once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,13 +31,13 @@ from cupel_contract.states import JobState, TokenScope
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
 
 URGENT = QUEUES[0]
-"""The urgent queue: scores, which people wait for. Its jobs interrupt those of other queues."""
+"""The urgent queue, which is for scores, because people wait for them. Its jobs interrupt other jobs."""
 
 MAX_ERROR_LENGTH = 2000
-"""Characters of an error message that are stored."""
+"""Maximum number of characters of a stored error message."""
 
 ROWS_PER_INSERT = 500
-"""Rows of one INSERT: few round trips, and below every database's limit on parameters."""
+"""Maximum number of rows per INSERT, because databases limit the number of parameters of a statement."""
 
 JOB_UNKNOWN = refusal("job-unknown")
 JOB_STATE_UNKNOWN = refusal("job-state-unknown")
@@ -47,7 +47,7 @@ JOB_LIST_FORBIDDEN = refusal("job-list-forbidden")
 
 
 class LeaseLost(Exception):
-    """The lease of a claim ran out, so another worker may have the job."""
+    """The lease of a claim expired, so another worker may run the job."""
 
 
 class JobPostponed(Exception):
@@ -72,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """The right to run a job until its lease ends. `token` is the fencing token."""
+    """The right to run a job until its lease ends. token: fencing token. attempts: includes this attempt."""
 
     id: str
     kind: str
@@ -85,7 +85,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The numbers of expired leases and of jobs that died because of them; the queues with waiting jobs."""
+    """The result of a sweep.
+
+    expired: number of expired leases. died: number of jobs that are dead because of them. waiting_queues:
+    queues with jobs that wait.
+    """
 
     expired: int
     died: int
@@ -97,7 +101,11 @@ class SweepResult:
 
 @dataclass(frozen=True, kw_only=True)
 class JobRequest:
-    """A job to be queued. Only one job per `key` is ever created; `tenant` decides the order of claims."""
+    """A job to queue.
+
+    key: unique name of the job; a second job with the same key is not created. tenant: name of the group of
+    jobs that it belongs to; tenants take turns when jobs are claimed.
+    """
 
     key: str
     kind: str
@@ -120,7 +128,7 @@ def enqueue(connection: Connection, requests: Iterable[JobRequest], *, now: date
 
 
 def requeue(connection: Connection, requests: Sequence[JobRequest], *, now: datetime) -> int:
-    """Enqueue jobs. If a key has a done or dead job, queue that again. Return the number of queued jobs."""
+    """Queue jobs, also those whose key has a done or dead job; return the number of queued jobs."""
     queued = enqueue(connection, requests, now=now)
     initial = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
     for job in requests:
@@ -133,8 +141,8 @@ def requeue(connection: Connection, requests: Sequence[JobRequest], *, now: date
 def claim_next(system: System, queue: str) -> Claim | None:
     """Claim the next job of `queue`; return None if none is ready.
 
-    The tenant that was served longest ago comes first, with its oldest job. So the only submission of a team
-    waits for at most one job of each other team, however many jobs those teams have queued.
+    The result is the oldest job of the tenant that was served longest ago. So a team with one queued job
+    waits for at most one job of each other team, even if the other teams have queued many jobs.
     """
     while True:
         now = system.now()
@@ -174,8 +182,8 @@ def _select_next(queue: str, now: datetime) -> Select[Any]:
 def _ready(now: datetime) -> ColumnElement[bool]:
     """Return the condition that a queued job may be claimed: it is new, or its pause after an error is over.
 
-    New jobs are not compared with the clock. The clock of a worker may be some milliseconds behind the
-    gateway's, and a worker that is woken for a new job must find it.
+    New jobs are not compared with the clock, because a worker that is woken for a new job must see it. The
+    clock of the worker may be some milliseconds behind the clock of the gateway.
     """
     return or_(jobs.c.error.is_(None), jobs.c.ready_at <= now)
 
@@ -237,8 +245,8 @@ def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
 def fail(system: System, claim: Claim, error: str, *, charged: bool = True) -> bool:
     """Record an error: the job is tried again after a pause, or is dead after its last attempt.
 
-    charged: whether the attempt counts. It does not if the object store or database was unavailable.
-    Returns False, and changes nothing, if the claim is no longer valid.
+    charged: whether to count the attempt; False if the object store or the database was unavailable. Returns
+    False, and changes nothing, if the claim is no longer valid.
     """
     now = system.now()
     pause = timedelta(seconds=system.settings.retry_seconds * claim.attempts)
@@ -265,14 +273,14 @@ def postpone(connection: Connection, claim: Claim) -> None:
 
 
 def cancel_waiting(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
-    """Finish those of the jobs `ids` that are queued or dead, without running them; return their number."""
+    """Mark the queued and the dead jobs among `ids` as done without running them; return their number."""
     waiting = or_(IS_QUEUED, JOB_STATES["dead"])
     ended = update(jobs).where(jobs.c.id.in_(ids), waiting).values(finished_at=now, dead_at=None, error=None)
     return connection.execute(ended).rowcount
 
 
 def should_postpone(system: System, claim: Claim) -> bool:
-    """Return whether an urgent job that this worker may take is waiting.
+    """Return whether an urgent job waits and this worker runs urgent jobs.
 
     Raises LeaseLost if the claim is no longer valid.
     """
@@ -297,7 +305,7 @@ def sweep(system: System) -> SweepResult:
     """Queue jobs with expired leases again, or mark them as dead, and send wake-ups for waiting jobs."""
     now = system.now()
     is_last_attempt = jobs.c.attempts >= system.settings.attempts
-    # Ordered and with SKIP LOCKED, so that two sweeps, or a sweep and a worker, never wait for each other.
+    # Ordered and with SKIP LOCKED, so that a sweep never waits for a worker or another sweep.
     late = select(jobs.c.id).where(IS_RUNNING, jobs.c.lease_until < now).order_by(jobs.c.id)
     expired = (
         update(jobs)
@@ -315,7 +323,7 @@ def sweep(system: System) -> SweepResult:
         dead = [row.track_id for row in freed if row.dead_at is not None]
         bump_revision(connection, dead)
         counts = connection.execute(waiting).all()
-    for queue, count in counts:  # One per process is enough, because a process continues by itself.
+    for queue, count in counts:  # One per process is enough: it runs several jobs.
         system.wake_ups.send(queue, times=min(count, system.settings.workers))
     return SweepResult(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
@@ -324,7 +332,11 @@ def sweep(system: System) -> SweepResult:
 
 
 def get(system: System, principal: Principal, id: str) -> Job:
-    """Return the job `id`; raise NotFound unless it belongs to the caller's team or track, or to an admin."""
+    """Return the job `id`; raise NotFound if the caller may not see it.
+
+    Participants see the jobs of their team's submissions. Organisers also see the jobs of their tracks.
+    Admins see all jobs.
+    """
     with reading(system.engine) as connection:
         return _build_job(_find_visible(connection, principal, id))
 
@@ -337,7 +349,7 @@ def list_(
     limit: int = 50,
     cursor: str | None = None,
 ) -> ListPage[Job]:
-    """List jobs, newest first: all for an admin, those of their tracks for organisers.
+    """List jobs, newest first. Admins see all jobs, organisers those of their tracks.
 
     Raises Forbidden for participants.
     """
@@ -346,7 +358,7 @@ def list_(
     query = select(jobs)
     if state is not None:
         if state not in JOB_STATES:
-            raise JOB_STATE_UNKNOWN(f"there is no job state {state!r}")
+            raise JOB_STATE_UNKNOWN(f"unknown job state {state!r}; use one of {', '.join(JOB_STATES)}")
         query = query.where(JOB_STATES[state])
     if not principal.has_scope(TokenScope.ADMIN):
         query = query.where(jobs.c.track_id.in_(_select_team_tracks(principal)))
@@ -355,8 +367,10 @@ def list_(
 
 
 def revive(system: System, principal: Principal, id: str) -> Job:
-    """Queue a dead job again; its attempts count from 0 again. Requires an organiser of its track or an
-    admin."""
+    """Queue a dead job again, and reset its number of attempts to 0.
+
+    The caller must be an organiser of its track or an admin.
+    """
     now = system.now()
     with writing(system.engine) as connection:
         row = _find_visible(connection, principal, id)

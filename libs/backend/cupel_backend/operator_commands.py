@@ -20,20 +20,20 @@ T = TypeVar("T")
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Data folder of the service (default: CUPEL_DATA, else ./cupel-data).",
+    help="Data folder of the service (default: CUPEL_DATA or ./cupel-data).",
 )
 
 
 USAGE, SERVICE_FAILED = 2, 3
-"""Exit codes, the same as those of the other commands."""
+"""Exit codes, which are the same for all commands."""
 
 REMEDIES = {
     "token-unknown": "list the tokens with `cupel admin tokens`",
     "job-unknown": "list the jobs with `cupel admin jobs`",
-    "database-busy": "check that the database runs and that CUPEL_DATABASE has its address",
-    "storage-failed": "check that the object store runs and that CUPEL_BLOBS and CUPEL_S3_... name it",
+    "database-busy": "check that the database runs and that CUPEL_DATABASE is its URL",
+    "storage-failed": "check that the object store runs and that CUPEL_BLOBS and CUPEL_S3_... are correct",
 }
-"""Remedies that differ on the command line from those over HTTP, by error code."""
+"""Error code -> remedy, for errors whose remedy on the command line differs from the remedy of the API."""
 
 
 class AdminError(click.ClickException):
@@ -41,7 +41,7 @@ class AdminError(click.ClickException):
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.exit_code = code  # type: ignore[misc]  # click declares it once for all
+        self.exit_code = code  # type: ignore[misc]  # click declares a class variable
 
 
 @click.group()
@@ -165,7 +165,7 @@ def _read_all(read: Callable[[str | None], ListPage[T]]) -> list[T]:
 def _open(data: Path | None, *, new: bool = False) -> Iterator[System]:
     """Open the system of a data folder, and turn errors into messages.
 
-    new: whether to create a service that does not exist. Otherwise its tables must be up to date.
+    new: whether to create the folder if it does not exist. If False, the folder must have up-to-date tables.
     """
     try:
         settings = read_settings(data=data)

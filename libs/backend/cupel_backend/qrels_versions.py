@@ -1,8 +1,8 @@
 """Qrels versions of a track: uploaded as drafts, published, never modified.
 
-Publishing queues an evaluation for every submission. The version becomes current once all of them have
-finished (`rescoring.switch_version`). A later version supersedes an unfinished one. Leaderboards of
-versions that were current once stay readable.
+Publishing queues an evaluation for every submission. The version becomes current once all evaluations have
+ended (`rescoring.switch_version`). If another version is published before, it supersedes this one. The
+leaderboards of all versions that were ever current stay readable.
 """
 
 import shutil
@@ -56,7 +56,7 @@ class QrelsVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class RankChange:
-    """Score and rank of one submission under two versions; None where it has no score."""
+    """Score and rank of one submission under two versions. They are None under a version without a score."""
 
     submission: str
     team: str
@@ -70,7 +70,7 @@ class RankChange:
 
 @dataclass(frozen=True, kw_only=True)
 class QrelsDiff:
-    """Changes of scores and ranks between two versions by one measure, in the order of the new board."""
+    """Changes of scores and ranks by a measure between two versions, in the order of the new leaderboard."""
 
     track: str
     measure: str
@@ -93,9 +93,9 @@ def upload(
 ) -> QrelsVersion:
     """Check judgments and store them as the track's next version, a draft.
 
-    collection: a collection file (YAML or JSON) with `qrels:` and optionally `topics:`. It uses the aspects
-    of the track. files: contents by the names in the collection file. Raises Invalid with every error of
-    every file, or if a measure of the track's plan cannot be computed from the judgments.
+    collection: a collection file (YAML or JSON) with `qrels:` and optionally `topics:`. The aspects are those
+    of the track. files: name in the collection file -> content. Raises Invalid with the errors of all files,
+    or if a measure of the track's plan cannot be computed from the judgments.
     """
     row = require_organiser(system, principal, track)
     with storage_errors(), _temporary_folder(system, collection, files) as folder:
@@ -104,9 +104,8 @@ def upload(
         with blob.open("rb") as file:
             key = system.blobs.put_file(blob, file_digest(file, "sha256").hexdigest())
     with writing(system.engine) as connection:
-        tracks.find_for_organiser(
-            connection, principal, track
-        )  # locked, so that numbers are given out one by one
+        # Lock the track, so that numbers are assigned one after another.
+        tracks.find_for_organiser(connection, principal, track)
         numbers = select(func.coalesce(func.max(qrels.c.number), 0)).where(qrels.c.track_id == row.id)
         number = connection.execute(numbers).scalar_one() + 1
         values = {name: verdict[name] for name in ("digest", "topics", "counts", "findings")}
@@ -116,16 +115,17 @@ def upload(
 
 
 def publish(system: System, principal: Principal, track: str, number: int) -> QrelsVersion:
-    """Publish a version and queue the evaluations it needs; repeating this has no effect.
+    """Publish a version and queue the evaluations that it needs; repeating this has no effect.
 
     The version becomes current at once if there is nothing to score. Raises Conflict if a later version is
-    published, and Invalid if a measure added to the plan since the upload cannot be computed from it.
+    published. Raises Invalid if a measure that was added to the plan after the upload cannot be computed from
+    the judgments.
     """
     now = system.now()
     with reading(system.engine) as connection:
         row = tracks.find_for_organiser(connection, principal, track, lock=False)
         key = _find(connection, row.id, number).blob
-    tracks.find_uncomputable(system.blobs, key, tuple(row.measures))  # fills the cache before the transaction
+    tracks.find_uncomputable(system.blobs, key, tuple(row.measures))  # cached for the transaction
     with writing(system.engine) as connection:
         row = tracks.find_for_organiser(connection, principal, track)
         version = _find(connection, row.id, number)
@@ -136,7 +136,8 @@ def publish(system: System, principal: Principal, track: str, number: int) -> Qr
         if version.published_at is None:
             if sentences := tracks.find_uncomputable(system.blobs, version.blob, tuple(row.measures)):
                 raise QRELS_INVALID(
-                    "the plan cannot be computed from these judgments", findings=measure_findings(sentences)
+                    "a measure of the plan cannot be computed from these judgments",
+                    findings=measure_findings(sentences),
                 )
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
             queued = rescoring.request(
@@ -202,9 +203,9 @@ def _compare_rows(
 
 @contextmanager
 def _temporary_folder(system: System, collection: bytes, files: Mapping[str, bytes]) -> Iterator[Path]:
-    """Yield a folder that holds `collection` and the numbered files, and remove it at the end.
+    """Yield a temporary folder with `collection` and the numbered files.
 
-    Names given by users never reach the file system.
+    The files are numbered, because names given by users must not reach the file system.
     """
     folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:

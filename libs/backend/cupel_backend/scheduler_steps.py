@@ -11,7 +11,7 @@ from cupel_backend.scores import board_analyses, judged_topics, rescoring
 
 
 def recompute_outdated_scores(system: System) -> None:
-    """Replace scores that an earlier release computed by other rules.
+    """Recompute the scores that an earlier release computed by other rules.
 
     Call it once, when a scheduler starts.
     """
@@ -21,7 +21,7 @@ def recompute_outdated_scores(system: System) -> None:
 def tick(system: System) -> None:
     """Run every step once.
 
-    Each step can be repeated, skipped, or run by two schedulers at the same time without harm.
+    It does no harm if a step is repeated, skipped, or run by two schedulers at the same time.
     """
     swept = jobs.sweep(system)
     system.metrics.count_sweep(expired=swept.expired, died=swept.died)
@@ -40,7 +40,7 @@ def tick(system: System) -> None:
 def remove_stale_uploads(system: System) -> None:
     """Remove the partial files of uploads that never finished.
 
-    The gateway calls this too, because its data folder may be on another machine than the scheduler's.
+    The gateway also calls this function, because its data folder may be on a machine without a scheduler.
     """
     before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()
     remove_older(system.settings.incoming, before)

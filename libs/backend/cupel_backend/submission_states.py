@@ -1,4 +1,4 @@
-"""States of submissions under one qrels version: the current one, else the newest published one.
+"""States of submissions under the current qrels version or, if there is none, the newest published one.
 
 Jobs and scores of other versions do not affect the state.
 """
@@ -17,10 +17,11 @@ from cupel_measures.scoring.evaluator import SCORING_VERSION
 def read_states(
     connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]
 ) -> dict[str, SubmissionState]:
-    """Return submission id -> state for these rows of `submissions` to the track.
+    """Return submission id -> state for rows of the table `submissions`.
 
-    waiting: no qrels version is published yet. queued: no measure is scored yet. partly: some measures of the
-    plan are scored. scored: all are. dead: none is, and the evaluation failed for good.
+    waiting: no qrels version is published yet. queued: no measure of the plan is scored yet. partly: some
+    measures of the plan are scored. scored: all measures of the plan are scored. dead: no measure is scored,
+    and the evaluation failed on every attempt. withdrawn: the submission was withdrawn.
     """
     number = track.current or select_newest_published(track.id).scalar_subquery()
     version_id = select(qrels.c.id).where(qrels.c.track_id == track.id, qrels.c.number == number)
@@ -46,7 +47,7 @@ def read_states(
 def _count_scored_measures(
     connection: Connection, track: Row[Any], version: int | None, ids: Sequence[str]
 ) -> dict[str, int]:
-    """Return the number of scored measures of the plan, for each submission that has any."""
+    """Return submission id -> number of scored measures of the plan; submissions without any are absent."""
     query = select(scores.c.submission_id, func.count().label("measures")).where(
         scores.c.submission_id.in_(ids),
         scores.c.qrels_id == version,
@@ -61,7 +62,7 @@ def _count_scored_measures(
 def _with_job_in(
     connection: Connection, version: int | None, ids: Sequence[str], *job_states: str
 ) -> set[str]:
-    """Return the submissions that have a job for the version in one of these states."""
+    """Return the ids of submissions that have a job for the version in one of `job_states`."""
     query = select(jobs.c.submission_id).where(
         jobs.c.submission_id.in_(ids),
         jobs.c.qrels_id == version,

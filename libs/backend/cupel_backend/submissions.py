@@ -1,7 +1,7 @@
 """Submissions: which team submitted which run to which track, and when.
 
 A separate process checks the whole file before anything is stored. The raw file and its ranking are stored
-before the rows that refer to them. Rows and jobs are written in one transaction, and a wake-up follows it.
+before the rows that refer to them. Rows and jobs are written in one transaction; then a wake-up is sent.
 """
 
 import shutil
@@ -50,7 +50,7 @@ TAG_REPEATED = declare_finding(
     "run-tag-repeated",
     "warning",
     "another run of the team in this track has the same tag",
-    "give each run a unique tag, so that readers can tell the runs apart",
+    "give each run a unique tag, so that readers can distinguish the runs",
 )
 CONTENT_REPEATED = declare_finding(
     "run-content-repeated",
@@ -74,13 +74,13 @@ class Submission:
     withdrawn_at: datetime | None
     findings: Findings
     profile_effects: Mapping[str, Any]
-    """For `single_precision` and `rank_column`: `count` and first `topics` that would change order."""
+    """`single_precision`, `rank_column` -> `count` and the first `topics` whose order would change."""
     jobs: tuple[Job, ...]
     state: SubmissionState
 
 
 class Upload:
-    """A file that is being received: written to disk and digested as its bytes arrive."""
+    """A file that is being received. Its bytes are written to disk and hashed as they arrive."""
 
     @storage_errors()
     def __init__(self, system: System, track: str, team: str) -> None:
@@ -96,7 +96,7 @@ class Upload:
 
     @storage_errors()
     def write(self, chunk: bytes) -> None:
-        """Append the next bytes; raises TooLarge beyond the limit."""
+        """Append the next bytes; raise TooLarge if the file exceeds the limit."""
         self.size += len(chunk)
         if self.size > self._limit:
             raise UPLOAD_TOO_LARGE(f"the file exceeds the limit of {self._limit // MEGABYTE} MB")
@@ -121,8 +121,9 @@ def begin(
 ) -> Upload:
     """Open an upload before the request body is read; the caller must discard it.
 
-    length: the Content-Length in bytes, if known. key: an Idempotency-Key; a repeated request skips the
-    checks, because `receive` returns its stored answer. Raises NotFound, Conflict, TooMany, TooLarge.
+    length: the Content-Length in bytes, if known. key: an Idempotency-Key; if it was used, deadline and
+    quota are not checked, because `receive` returns the first submission. Raises NotFound, Conflict, TooMany
+    and TooLarge.
     """
     limit = system.settings.upload_megabytes * MEGABYTE
     if length is not None and length > limit:
@@ -162,7 +163,7 @@ def receive(
 
 
 def get(system: System, principal: Principal, id: str) -> Submission:
-    """Return the submission `id`. For its team, organisers of its track, and admins."""
+    """Return the submission `id`. It is visible to its team, organisers of its track, and admins."""
     with reading(system.engine) as connection:
         row = find_visible(connection, principal, id)
         track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
@@ -172,7 +173,7 @@ def get(system: System, principal: Principal, id: str) -> Submission:
 def list_(
     system: System, principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Submission]:
-    """List submissions to a track, newest first: all for its organisers, those of their team for others."""
+    """List submissions to a track, newest first. Its organisers see all, others those of their team."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = select(submissions).where(submissions.c.track_id == row.id)
@@ -183,7 +184,7 @@ def list_(
 
 
 def withdraw(system: System, principal: Principal, id: str) -> Submission:
-    """Withdraw a submission: leaderboards omit it, its data are kept. Repeating this has no effect."""
+    """Withdraw a submission. Leaderboards omit it, but its data is kept. Repeating this has no effect."""
     with writing(system.engine) as connection:
         row = find_visible(connection, principal, id)
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
@@ -211,9 +212,9 @@ def _require_open(track: Row[Any], at: datetime) -> None:
 
 
 def _require_quota(system: System, connection: Connection, track: Row[Any], team: str) -> None:
-    """Raise TooMany if the team has too many submissions without a finished or failed evaluation.
+    """Raise TooMany if the team has too many submissions whose evaluation is neither done nor dead.
 
-    Failed evaluations do not count, because a team is never charged for failures of the system.
+    Submissions with a dead evaluation do not count, because a team is not charged for failures of the system.
     """
     ended = and_(job_rows.c.kind == rescoring.EVALUATE, or_(JOB_STATES["done"], JOB_STATES["dead"]))
     waiting = select(func.count()).where(
@@ -241,7 +242,7 @@ class _ReceivedFile:
 
     @property
     def fingerprint(self) -> str:
-        """Return a digest that is equal for repetitions of the same request."""
+        """Return a digest of track, name and content, which is equal for repetitions of a request."""
         return sha256("\n".join([self.upload.track, self.name, self.digest]).encode()).hexdigest()
 
 
@@ -259,7 +260,7 @@ def _check_and_store(system: System, received: _ReceivedFile) -> tuple[dict[str,
         ranking = folder / "ranking"
         with ranking.open("rb") as file:
             packed_digest = file_digest(file, "sha256").hexdigest()
-        with ThreadPoolExecutor(2) as pool:  # each upload to an object store takes long
+        with ThreadPoolExecutor(2) as pool:  # concurrently, because storing a blob may be slow
             keys = pool.map(
                 system.blobs.put_file, (received.upload.path, ranking), (received.digest, packed_digest)
             )
@@ -269,7 +270,7 @@ def _check_and_store(system: System, received: _ReceivedFile) -> tuple[dict[str,
 
 
 def _build_check_request(system: System, received: _ReceivedFile, folder: Path) -> dict[str, Any]:
-    """Build the checker's input: the file, the limits, and the track's newest published qrels, if any."""
+    """Build the request to a check process: the file, the limits, and the newest published qrels, if any."""
     with reading(system.engine) as connection:
         track = tracks.find(connection, received.upload.track)
         newest = rescoring.select_newest_published(track.id).scalar_subquery()
@@ -318,9 +319,8 @@ def _insert_submission(
     team, upload = principal.team, received.upload
     id = new_id("sub")
     with writing(system.engine) as connection:
-        track = tracks.find(
-            connection, upload.track, lock=True
-        )  # publishing must see all or none of these rows
+        # The lock makes the publishing of a version see all or none of these rows.
+        track = tracks.find(connection, upload.track, lock=True)
         if received.key is not None:
             earlier = idempotency_keys.find_submission(connection, team, received.key, received.fingerprint)
             if earlier is not None:

@@ -35,7 +35,10 @@ class SubmittedRun:
 
 
 def get(system: System, principal: Principal, id: str) -> SubmittedRun:
-    """Return the run `id`. For its team, organisers of tracks that it was submitted to, and admins."""
+    """Return the run `id`.
+
+    It is visible to its team, organisers of tracks that it was submitted to, and admins.
+    """
     with reading(system.engine) as connection:
         return build_view(_find_visible(connection, principal, id))
 

@@ -42,7 +42,7 @@ TRACK_CHANGED = refusal("track-changed")
 
 MAX_MEASURES = 200
 MAX_MEASURE_BYTES = 1000
-"""Bytes of a canonical text. It is part of an index key, and PostgreSQL limits those to 2,704 bytes."""
+"""Maximum number of bytes of a canonical text. It is part of an index key; PostgreSQL allows 2,704 bytes."""
 MAX_DEPTH = 100_000
 MAX_LABELS = 10_000
 MAX_LABEL = 2**31 - 1
@@ -150,7 +150,8 @@ def change(
         values = _parse_changes(row, changes, now)
         if values:
             connection.execute(update(tracks).where(tracks.c.id == row.id).values(values))
-        if values.get("measures", row.measures) != row.measures:  # boards show no other field of a change
+        # Leaderboards show neither the title nor whether the track is closed.
+        if values.get("measures", row.measures) != row.measures:
             bump_revision(connection, [row.id])
         added = _added_measures(row, values)
         queued = 0
@@ -198,7 +199,7 @@ def find_for_organiser(
 
 
 def is_organiser(principal: Principal, track: Row[Any]) -> bool:
-    """Return whether the caller may see and change everything in the track."""
+    """Return whether the caller is an organiser of the track, who may see and change everything in it."""
     return principal.has_scope(TokenScope.ADMIN) or (
         principal.has_scope(TokenScope.ORGANISER) and principal.team == track.team
     )
@@ -212,7 +213,7 @@ def parse_aspects(track: Row[Any]) -> tuple[Aspect, ...]:
 def parse_plan(
     texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the canonical texts of measures bound to a track, without repetition, in order.
+    """Parse the plan of a track; return the canonical texts of its measures in order, without duplicates.
 
     Each measure is checked against empty judgments. Raises Invalid if the track's scales do not support it.
     """
@@ -246,7 +247,7 @@ def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[s
 def _require_computable(
     system: System, connection: Connection, versions: Sequence[int], added: Sequence[str]
 ) -> None:
-    """Raise Invalid if an added measure cannot be computed under one of the versions; its jobs would fail."""
+    """Raise Invalid if an added measure cannot be computed under a version, where all its jobs would fail."""
     for key in _read_blob_keys(connection, versions):
         if sentences := find_uncomputable(system.blobs, key, tuple(added)):
             raise MEASURE_INVALID(sentences[0])

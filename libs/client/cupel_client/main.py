@@ -55,7 +55,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "leaderboard": ("cupel_client.online.board_commands:leaderboard", "Print the leaderboard of a track."),
 }
-"""Location of the command and line for `cupel --help`, by verb.
+"""For each verb, the location of its command and its line in `cupel --help`.
 
 Other packages add verbs through the entry-point group `cupel.verbs`.
 """
@@ -65,7 +65,7 @@ CONTRIBUTED = {
     "example": "Copy the example collection to a folder.",
     "admin": "Administer a service from its own machine.",
 }
-"""Lines for `cupel --help` of verbs from other Cupel packages, which are not imported for it."""
+"""Lines in `cupel --help` for verbs of other Cupel packages. Printing them imports no package."""
 
 NEGATIVE, USAGE, SERVICE_FAILED, INTERRUPTED = 1, 2, 3, 130
 """Exit codes besides 0: negative verdict, wrong usage, failure of the service, Ctrl-C."""
@@ -149,7 +149,7 @@ def main() -> NoReturn:
         _exit_at_once()
     except BrokenPipeError:
         discard_output()
-        code = NEGATIVE  # as click exits when the reader of a pipe has gone (`cupel ... | head`)
+        code = NEGATIVE  # like click, if the reader of a pipe has ended (`cupel ... | head`)
     except OSError as problem:
         discard_output()
         click.echo(f"cupel: {problem.strerror or problem}: {problem.filename or ''}".rstrip(": "), err=True)

@@ -16,7 +16,7 @@ class AuditParameterResource(Resource):
 
     name: str
     expects: str = Field(description="description of the valid values")
-    default: str | None = Field(None, description="the default as text; null: none")
+    default: str | None = Field(None, description="the default as text; null: no default")
     about: str
 
     EXAMPLE = {
@@ -115,7 +115,9 @@ class AuditResource(Resource):
     problems: tuple[str, ...] = Field(description="reasons why the audit cannot be done, as sentences")
     digest: str | None = Field(None, description="digest of the result; null until the audit is done")
     verdict: tuple[str, ...] = Field(description="the findings in sentences")
-    numbers: dict[str, float | int | None] = Field(description="numbers of the report; null: undefined")
+    numbers: dict[str, float | int | None] = Field(
+        description="numbers of the report by name; null: undefined"
+    )
     alerts: tuple[AuditAlert, ...] = Field((), description="alerts that the audit raised")
     created_at: datetime
     cancelled_at: datetime | None = None
@@ -172,7 +174,9 @@ class AuditReportResource(Resource):
     seed: int
     about: dict[str, Any] = Field(description="the audited track, judgments and runs")
     trials: int
-    done: int = Field(description="number of finished trials; the report is partial if not all are")
+    done: int = Field(
+        description="number of finished trials; the report is partial until all trials are finished"
+    )
     report: dict[str, Any] = Field(
         description="verdict, numbers by name, tables, plots, interpretation, undefined values, warnings"
     )
@@ -215,7 +219,7 @@ class AuditHistoryPoint(Resource):
 
 
 class AuditHistoryResource(Resource):
-    """A number in the reports of one audit kind, oldest first."""
+    """The values of one number in the reports of an audit kind, oldest first."""
 
     track: str
     kind: str

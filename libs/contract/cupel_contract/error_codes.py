@@ -118,7 +118,7 @@ _DECLARED = (
         "not-ready",
         _K.UNAVAILABLE,
         "the service cannot work now: its database or object store is unreachable or out of date",
-        "try again soon; operators see the log, and `cupel admin migrate`",
+        "try again soon; operators: read the log, and see `cupel admin migrate --help`",
     ),
     ErrorCode(
         "database-busy",
@@ -130,7 +130,7 @@ _DECLARED = (
         "storage-failed",
         _K.UNAVAILABLE,
         "the service cannot store or read files now; nothing was changed",
-        "send the same request again later; operators see the log",
+        "send the same request again later; operators: read the log",
     ),
     ErrorCode(
         "content-missing",
@@ -354,7 +354,7 @@ _DECLARED = (
         "audit-part-unknown",
         _K.NOT_FOUND,
         "the audit has no such part",
-        "see `failures` of the audit for their numbers",
+        "see `failures` of the audit for the numbers of failed parts",
     ),
     ErrorCode(
         "audit-not-begun",

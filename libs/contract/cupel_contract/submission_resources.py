@@ -88,7 +88,7 @@ class SubmissionResource(Resource):
     findings: FileWarnings
     profile_effects: dict[str, ProfileEffect] = Field(
         {},
-        description="topics that other rules would order differently: `single_precision` and `rank_column`",
+        description="topics that would be ordered differently, by rule: `single_precision` or `rank_column`",
     )
     jobs: tuple[JobResource, ...]
     links: dict[str, str]

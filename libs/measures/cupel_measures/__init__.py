@@ -1,3 +1,3 @@
-"""Evaluation of ranked retrieval: multi-aspect qrels, runs, measures. Pure: numpy and files, no service."""
+"""Evaluation of ranked retrieval: multi-aspect qrels, runs, measures. Needs no service."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
 """Findings of the readers: errors and warnings about a file, each with a stable code.
 
-A file with an *error* is refused; a file with *warnings* only is accepted. Each code is declared once; the
-command line, the API and the reference pages read this table.
+A file with an *error* is refused; a file with *warnings* only is accepted. The table KINDS contains each code
+once; the command line, the API and the reference pages use it.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Literal
 Severity = Literal["error", "warning"]
 
 LISTED_PER_CODE = 100
-"""Number of findings of one code that are listed; the others are only counted."""
+"""Largest number of findings of one code that are listed; further findings are only counted."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def declare(code: str, severity: Severity, meaning: str, remedy: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One error or warning, with its place. Lines and columns count from 1."""
+    """An error or warning, with its position in a file. Lines and columns count from 1."""
 
     code: str
     message: str
@@ -61,20 +61,23 @@ class Finding:
 
 @dataclass
 class Findings:
-    """All findings of one file: at most `LISTED_PER_CODE` per code are listed, all are counted."""
+    """The findings of one file. All are counted, and the first LISTED_PER_CODE of each code are listed."""
 
     listed: list[Finding] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
 
     def add(self, finding: Finding, times: int = 1) -> None:
-        """Count `finding` `times` times, and list it while its code has room."""
+        """Count `finding` as `times` findings.
+
+        List it if fewer than LISTED_PER_CODE of its code were counted.
+        """
         seen = self.totals.get(finding.code, 0)
         self.totals[finding.code] = seen + times
         if seen < LISTED_PER_CODE:
             self.listed.append(finding)
 
     def room(self, code: str) -> int:
-        """Return the number of findings of `code` that can still be listed; `count` the others."""
+        """Return how many more findings of `code` can be listed. Report further ones with `count`."""
         return max(LISTED_PER_CODE - self.totals.get(code, 0), 0)
 
     def count(self, code: str, times: int = 1) -> None:

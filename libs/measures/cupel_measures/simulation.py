@@ -1,8 +1,8 @@
 """Simulated runs whose documents are relevant and understandable at random.
 
-They show the values of RBP, uRBP, RBP_u and H for systems that differ in two properties only: the probability
-that a document is relevant, and the mean of its understandability label. Source: Palotti, Zuccon, Hanbury,
-CIKM 2018, section 4 and Table 1.
+The simulation scores systems by RBP, uRBP, RBP_u and H. The systems differ in only two properties: the
+probability that a document is relevant, and the mean of its understandability label. Source: Palotti, Zuccon,
+Hanbury, CIKM 2018, section 4 and Table 1.
 """
 
 import math
@@ -30,8 +30,8 @@ class SimulationSettings:
     topicality: probabilities that a document is relevant. mu: means of its understandability label, from 0
     (very easy) to 100 (very hard). sigma: the standard deviation of labels. threshold: the hardest label that
     is understandable; `strict` excludes it. forcing: method of moving labels into the range 0..100. runs:
-    number of runs of each kind. depth: documents per run. rho: persistence of RBP. The readings 14 to 16 of
-    libs/measures/READINGS.md explain `threshold`, `sigma` and `forcing`.
+    number of runs of each kind of system. depth: documents per run. rho: persistence of RBP. The readings 14
+    to 16 of libs/measures/READINGS.md explain `threshold`, `sigma` and `forcing`.
     """
 
     topicality: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
@@ -80,7 +80,7 @@ class Cell:
 def simulate(settings: SimulationSettings, seed: int) -> list[Cell]:
     """Return a cell for each topicality, mu and measure, in the order of the settings and NAMES.
 
-    Each kind of system has its own random generator, seeded by `seed` and its place in the settings.
+    Each kind of system has its own random generator, seeded by `seed` and its index in the settings.
     """
     kinds = product(enumerate(settings.topicality), enumerate(settings.mu))
     return [
@@ -130,14 +130,14 @@ def _understood(settings: SimulationSettings, labels: Floats) -> NDArray[np.bool
 
 
 def _rbp(settings: SimulationSettings, gains: NDArray[np.bool_]) -> Floats:
-    """Return float64[runs]: RBP of binary gains, added in the order of ranks."""
+    """Return float64[runs]: RBP of binary gains. Terms are added in the order of ranks."""
     weights = power(settings.rho, np.arange(1, settings.depth + 1))
     total: Floats = np.cumsum(gains * weights, axis=1)[:, -1]
     return (1.0 - settings.rho) * total
 
 
 def _summary(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the standard deviation, which divides by n."""
+    """Return the mean and the population standard deviation (divisor n)."""
     mean = math.fsum(values) / len(values)
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
 

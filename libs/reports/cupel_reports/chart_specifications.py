@@ -1,6 +1,6 @@
 """Vega-Lite specifications of the forms of plots, made with Altair.
 
-Every panel is a separate specification with one view, so that a page can set panels side by side or below
+Every panel is a separate specification with one view, so that a page can place panels side by side or below
 each other. Colours are variables of the style sheet of the page, which has a light and a dark scheme. The
 parameter `focus` names the highlighted series, or is null. Layers named `touch` only react to the pointer;
 layers named `names` hold labels.

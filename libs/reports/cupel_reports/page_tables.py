@@ -16,8 +16,8 @@ MOST = 2000
 class Sheet:
     """A formatted table.
 
-    numeric: whether each column holds numbers. total: the number of all rows. link: a data: URL of the whole
-    table as CSV.
+    numeric: whether each column contains numbers. total: the number of all rows. link: a data: URL of the
+    whole table as CSV.
     """
 
     name: str

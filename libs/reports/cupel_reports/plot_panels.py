@@ -56,7 +56,7 @@ class Picture:
 
     @cached_property
     def rows(self) -> tuple[dict[str, Any], ...]:
-        """Return the drawn rows, which have an x, with keys from CHANNELS; `f` is the facet."""
+        """Return the rows that have an x. Their keys are the values of CHANNELS, and `f` for the facet."""
         used = {short: getattr(self.plot, long) for long, short in CHANNELS.items()} | {"f": self.plot.facet}
         columns = {short: self.table.column(name) for short, name in used.items() if name is not None}
         rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
@@ -75,7 +75,7 @@ class Picture:
         return {name: shown(value) if name in categories else value for name, value in row.items()}
 
     def _series(self, value: Any) -> Any:
-        """Return a name for the legend; a truth value is named by its column."""
+        """Return the name of a series in the legend; a boolean is named after its column."""
         if not isinstance(value, bool):
             return value
         return self.title("series") if value else f"not {self.title('series')}"
@@ -115,7 +115,10 @@ class Picture:
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """Return the series with a colour: all, or of many the first ones or those that change most."""
+        """Return the series that have a colour.
+
+        If there are too many series, these are the first ones, or for changes the ones that change most.
+        """
         chosen = self.series
         if len(chosen) > COLOURS * DASHES:
             chosen = self._by_change()[:COLOURS] if self.plot.form == "changes" else chosen[:COLOURS]
@@ -151,7 +154,7 @@ class Picture:
         )
 
     def coloured(self, panel: Panel) -> list[dict[str, Any]]:
-        """Return the rows of a panel with their colour `k`: the place of the series in `keys`, or REST."""
+        """Return the rows of a panel with their colour `k`: the index of the series in `keys`, or REST."""
         places = {key.name: place for place, key in enumerate(self.keys)}
         coloured = [{name: value for name, value in row.items() if name != "f"} for row in panel.rows]
         for row in coloured:
@@ -161,7 +164,7 @@ class Picture:
 
     @cached_property
     def extent(self) -> tuple[float, float]:
-        """Return the range of the scale, which all panels share."""
+        """Return the range of the scale that all panels share."""
         if self.plot.domain is not None:
             return self.plot.domain
         names = ("v",) if self.plot.form == "heatmap" else ("y", "low", "high")

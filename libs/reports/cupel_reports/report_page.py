@@ -32,7 +32,7 @@ def missing_packages() -> list[str]:
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """Return the page of `Result.as_data()`, which may have another key `provenance` (a mapping).
+    """Return the page of `Result.as_data()`, which may also have the key `provenance` (a mapping).
 
     The page loads nothing from the network. Plots are SVG, and interactive where scripts may run; tables can
     be downloaded as CSV. `policy` returns the header to serve it with. The same data gives the same page,

@@ -17,7 +17,7 @@ GRACE_SECONDS = 25  # time to finish uploads; most supervisors allow 30 s
 
 
 def main() -> None:
-    """Serve until SIGTERM or SIGINT, then finish the current requests."""
+    """Serve until SIGTERM or SIGINT; then finish the current requests."""
     options = _options()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

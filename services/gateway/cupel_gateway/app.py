@@ -85,7 +85,7 @@ def create_app(system: System) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    # Uploads wait for a checking process in separate threads, so that other requests are not blocked.
+    # Uploads wait for a check process in separate threads, so that they do not block other requests.
     app.state.checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
     cleanup = asyncio.create_task(_clean_up(app.state.system))
     yield
@@ -94,7 +94,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _clean_up(system: System) -> None:
-    """Remove stale uploads regularly: a gateway that was killed during uploads leaves files behind."""
+    """Remove stale uploads regularly. A gateway that is killed during an upload leaves partial files."""
     while True:
         try:
             await anyio.to_thread.run_sync(scheduler_steps.remove_stale_uploads, system)
@@ -104,5 +104,5 @@ async def _clean_up(system: System) -> None:
 
 
 def _operation_id(route: APIRoute) -> str:
-    """Return the name of the function, which is stable and unique over all routes."""
+    """Return the name of the function of the route, which is stable and unique."""
     return route.name

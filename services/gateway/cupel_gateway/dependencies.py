@@ -59,7 +59,8 @@ IdempotencyKey = Annotated[
 IfNoneMatch = Annotated[
     str | None,
     Header(
-        max_length=2000, description="ETags that the caller has stored; the response is 304 if one is current"
+        max_length=2000,
+        description="ETags of cached responses; the response is 304 if one of them is current",
     ),
 ]
 

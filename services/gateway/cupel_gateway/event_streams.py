@@ -15,7 +15,7 @@ from cupel_gateway.dependencies import in_thread
 from cupel_gateway.problem_responses import status_of
 from cupel_gateway.responses import digest
 
-# Polling starts fast because most submissions are scored at once, and slows down for long waits.
+# Polling is fast at first, because most submissions are scored immediately, and slower later.
 FIRST_POLL_SECONDS = 0.1
 MAX_POLL_SECONDS = 1.0
 # Clients reconnect by themselves. The service then checks their tokens again.
@@ -39,8 +39,8 @@ async def event_stream(request: Request, read: Callable[[], S], is_final: Callab
     """Stream the states that `read` returns: an event `change` for each new state, then `end`.
 
     The id of an event is the digest of its data. A client that reconnects with Last-Event-ID gets only
-    newer states, or status 204 if it has seen the final state; 204 stops clients from reconnecting.
-    A problem of the first read is an ordinary response; a later one is an event `problem`.
+    newer states. If it has seen the final state, the status is 204, so that it stops reconnecting. A problem
+    of the first read is an ordinary response; a problem of a later read is an event `problem`.
     """
     first = await in_thread(read)
     seen = request.headers.get("last-event-id", "")

@@ -1,4 +1,4 @@
-"""The OpenAPI description: FastAPI's, completed with headers, examples and the words of the libraries."""
+"""The OpenAPI description that FastAPI generates, with additional headers, examples and enumerations."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ AUDIT_KIND_SCHEMAS = (
 
 
 def sends(*names: str) -> dict[str, Any]:
-    """Describe a response that carries these headers, for `responses=` of a route."""
+    """Describe a response with these headers, for `responses=` of a route."""
     return {"headers": {name: _header(name) for name in names}}
 
 
@@ -106,11 +106,11 @@ def _header(name: str) -> dict[str, Any]:
     return {"description": HEADERS[name], "schema": {"type": "string"}}
 
 
-# Words that the libraries declare
+# Enumerations that the libraries declare
 
 
 def _add_enumerations(schemas: dict[str, Any]) -> None:
-    """List the profiles, audit kinds, job kinds, queues and parts of explanations."""
+    """Enumerate the profiles, audit kinds, job kinds, queues and parts of explanations."""
     for schema in schemas.values():
         if "profile" in schema.get("properties", {}):
             _enumerate(schema["properties"]["profile"], PROFILES)
@@ -123,7 +123,7 @@ def _add_enumerations(schemas: dict[str, Any]) -> None:
 
 
 def _add_parameter_enumerations(operation: dict[str, Any]) -> None:
-    """List the values of query parameters that name a state or an audit kind."""
+    """Enumerate the values of query parameters that name a job state or an audit kind."""
     words: dict[str, Iterable[str]] = {"state": JobState, "kind": KINDS}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "query" and parameter["name"] in words:
@@ -131,7 +131,7 @@ def _add_parameter_enumerations(operation: dict[str, Any]) -> None:
 
 
 def _enumerate(schema: dict[str, Any], words: Iterable[str]) -> None:
-    """Set the values of a text schema, or of the text alternative of a schema that may be null."""
+    """Set the allowed values of a text schema, or of the text alternative of a schema that may be null."""
     text = next(option for option in schema.get("anyOf", [schema]) if option.get("type") == "string")
     text["enum"] = [str(word) for word in words]
 

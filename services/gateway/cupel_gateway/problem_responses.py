@@ -48,11 +48,11 @@ INTERNAL_ERROR = refusal("internal-error")
 
 REFUSAL_OF_STATUS = {400: BODY_MALFORMED, 404: PATH_UNKNOWN, 405: METHOD_NOT_ALLOWED, 413: BODY_TOO_LARGE}
 FIELD_CODES = {"missing": "field-missing", "extra_forbidden": "field-unknown"}
-"""Codes of Pydantic's error types; every other type is `field-invalid`."""
+"""Pydantic's error type -> error code. All other types have the code `field-invalid`."""
 
 
 class Interrupted(HTTPException):
-    """A problem while the body is read. FastAPI hides all exceptions there except HTTPException."""
+    """A problem while the body is read. There, FastAPI hides all exceptions except HTTPException."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(status_of(problem))
@@ -65,7 +65,7 @@ def status_of(problem: Problem) -> int:
 
 
 def problem_response(request: Request, problem: Problem, items: Iterable[ErrorItem] = ()) -> JSONResponse:
-    """Make the response to a refused request; `items` follow the findings of the problem."""
+    """Build the response to a refused request. items: errors to list after the findings of the problem."""
     document = ProblemDocument(
         type=f"/v1/errors#{problem.code}",
         title=problem.declared.meaning,
@@ -96,7 +96,7 @@ def _headers(problem: Problem) -> dict[str, str]:
 
 
 def encodable(value: Any) -> Any:
-    """Replace lone surrogates in `value`, because UTF-8 cannot encode them and problems quote any input."""
+    """Replace lone surrogates in `value`. Problems quote any input, and UTF-8 cannot encode surrogates."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -159,10 +159,10 @@ def _field_item(error: Mapping[str, Any]) -> ErrorItem:
 
 
 JSON_BODY = ("body-malformed", "content-type-unsupported")
-"""Codes of operations that read a JSON body."""
+"""Error codes of operations that read a JSON body."""
 
 STORED = ("storage-failed", "content-missing", "content-damaged")
-"""Codes of operations that read a stored file."""
+"""Error codes of operations that read a stored file."""
 
 EVERYWHERE = (
     "internal-error",
@@ -173,7 +173,7 @@ EVERYWHERE = (
     "body-too-large",
     "body-slow",
 )
-"""Codes of every operation."""
+"""Error codes of every operation."""
 
 
 def refuses(*codes: str) -> dict[int | str, dict[str, Any]]:

@@ -27,15 +27,15 @@ SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 SMALL = 1 << 20
 IDLE_SECONDS = 30.0
 RESTART_SECONDS = 5.0
-STREAMS = ("/events", "/file")  # HEAD does not compute these long responses
+STREAMS = ("/events", "/file")  # long responses, which HEAD does not support
 CLIENT_GONE = 499  # nginx's status for a client that disconnected before the response
 
 
 class Body:
     """The body of a request as it arrives.
 
-    It is refused when it exceeds `limit` bytes, or when nothing arrives for `idle_seconds`. Routes that
-    accept files raise the limit, which is 1 MB otherwise, before they read the body.
+    It is refused if it exceeds `limit` bytes, or if nothing arrives for `idle_seconds`. The limit is 1 MB;
+    routes that accept files raise it before they read the body.
     """
 
     def __init__(self, receive: Receive, idle_seconds: float) -> None:
@@ -47,12 +47,12 @@ class Body:
 
     async def receive(self) -> Message:
         if self._complete:
-            return await self._receive()  # only a disconnect can follow, at any later time
+            return await self._receive()  # only a disconnect can follow
         message = await self._next()
         self._size += len(message.get("body", b""))
         self._complete = not message.get("more_body", False)
         if self._size > self.limit:
-            raise Interrupted(BODY_TOO_LARGE(f"this address accepts at most {self.limit:,} bytes"))
+            raise Interrupted(BODY_TOO_LARGE(f"the request body exceeds the limit of {self.limit:,} bytes"))
         return message
 
     async def _next(self) -> Message:
@@ -86,7 +86,7 @@ class RequestMiddleware:
         self._record(request, status, perf_counter() - started, failure)
 
     async def _respond(self, request: Request, receive: Receive, send: Send) -> tuple[int, str | None]:
-        """Run the application; return the status of its response, and the name of its failure, if any."""
+        """Run the application; return the status of its response and the name of its failure, or None."""
         status = 0
 
         async def send_noting_status(message: Message) -> None:
@@ -108,7 +108,9 @@ class RequestMiddleware:
         except Exception as problem:
             log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
             if not status:
-                failed = INTERNAL_ERROR("unexpected error; the log has it under this request_id")
+                failed = INTERNAL_ERROR(
+                    "unexpected error; the log of the service has details under this request_id"
+                )
                 await problem_response(request, failed)(request.scope, receive, send_noting_status)
             return status, type(problem).__name__
         return status or CLIENT_GONE, None
@@ -135,7 +137,7 @@ class RequestMiddleware:
 
 
 def _id_for(request: Request) -> str:
-    """Return the caller's X-Request-Id if it is safe to log, else a new id."""
+    """Return the caller's X-Request-Id if it is safe to log; otherwise return a new id."""
     offered = request.headers.get("x-request-id", "")
     return offered if SAFE_ID.fullmatch(offered) else uuid4().hex
 
@@ -148,12 +150,12 @@ def _common_headers(request: Request) -> list[tuple[bytes, bytes]]:
 
 
 def _method_label(method: str) -> str:
-    """Return the method as a metric label: unknown methods must not create new time series."""
+    """Return the method as a metric label. All unknown methods share one label and so one time series."""
     return method if method in {"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"} else "other"
 
 
 STANDARD_FIELDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
-"""Attributes of every log record. All others were passed as `extra`."""
+"""Attributes of every log record. All other attributes were passed as `extra`."""
 
 
 class JsonLines(logging.Formatter):

@@ -47,7 +47,7 @@ FINDING_FIELDS = ("code", "message", "remedy", "file", "line", "column", "topic"
 
 
 def build(resource: type[R], view: object, **values: Any) -> R:
-    """Build a resource from the attributes of `view`; `values` are added and take precedence."""
+    """Build a resource from the attributes of `view` and from `values`, which take precedence."""
     attributes = {name: getattr(view, name) for name in resource.model_fields if hasattr(view, name)}
     return resource.model_validate(attributes | values)
 

@@ -26,7 +26,7 @@ def next_address(request: Request, cursor: str | None) -> str | None:
 def paged(
     request: Request, response: Response, page: ListPage[T], build: Callable[[T], V]
 ) -> ResourceList[V]:
-    """Make a page of resources, with the address of the next page in the body and in the Link header."""
+    """Build a page of resources, with the address of the next page in the body and in the Link header."""
     next_page = next_address(request, page.next)
     if next_page is not None:
         response.headers["Link"] = f'<{next_page}>; rel="next"'  # RFC 8288
@@ -70,7 +70,7 @@ def tagged_text(text: str, media_type: str, if_none_match: str | None, **headers
 
 
 def unchanged(etag: str) -> Response:
-    """Respond with 304: the caller already has the state `etag`."""
+    """Respond with 304, because the caller already has the state with this ETag."""
     return Response(status_code=304, headers=_tags(etag))
 
 

@@ -36,7 +36,7 @@ from cupel_standalone.supervisor import die_with_parent
 TRACK = "health"
 MEASURES = ("nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])")
 N_ROWS = 10
-"""Rows shown of a leaderboard or a comparison."""
+"""Maximum number of displayed rows of a leaderboard or a comparison."""
 
 RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
 
@@ -119,7 +119,7 @@ def start_service(folder: Path) -> Iterator[str]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            process_group=0,  # Ctrl-C then reaches this process only, which stops the service.
+            process_group=0,  # Ctrl-C reaches this process only, which stops the service.
             preexec_fn=die_with_parent(),
         )
         try:

@@ -29,7 +29,7 @@ def serve(
 
     port: 0 takes a free port.
     on_ready: called once with the URL when the service is ready.
-    Raises WrongSetting, CannotServe, or ChildFailed when a child process fails again and again.
+    Raises WrongSetting, CannotServe, or ChildFailed if a child process fails repeatedly.
     """
     os.umask(0o077)  # Judgments may be secret, so only the owner may read the data folder.
     settings.prepare()
@@ -67,7 +67,7 @@ def lock_data_folder(data: Path) -> Iterator[IO[str]]:
 
 
 def write_lock_owner(lock_file: IO[str], url: str) -> None:
-    """Write this process and its URL to the lock file, for the message of a second `cupel serve`."""
+    """Write the id and URL of this process to the lock file; a second `cupel serve` reports them."""
     lock_file.truncate(0)
     lock_file.write(json.dumps({"pid": os.getpid(), "url": url}))
     lock_file.flush()
@@ -135,7 +135,10 @@ def make_children(settings: Settings, listener: socket.socket) -> list[Child]:
 
 
 class ReadinessProbe:
-    """Polls /readyz without blocking the supervisor, and reports once that the service is ready."""
+    """A probe that polls /readyz without blocking the supervisor.
+
+    on_ready: called once, when the service is ready.
+    """
 
     def __init__(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self._address = listener.getsockname()[:2]
@@ -144,7 +147,7 @@ class ReadinessProbe:
         self._connection: socket.socket | None = None
 
     def check(self) -> None:
-        """Send a request, or look whether the response has arrived."""
+        """Send a request, or check whether the response to the last request has arrived."""
         if not self._is_ready and self._receives_ok():
             self._is_ready = True
             self._on_ready()

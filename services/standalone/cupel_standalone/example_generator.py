@@ -128,7 +128,7 @@ OUTSIDE_THE_POOL = {"harbor", "juniper"}
 
 SYSTEM_SKILL = (0.85, 1.0, 1.15)
 MISSED = {("fjord-axiom", "h17"), ("harbor-boolean", "h17"), ("harbor-boolean", "h42")}
-"""(run, topic) pairs for which a system returned nothing."""
+"""Pairs (run, topic) of topics that are missing from a run."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def make_candidate(document: str, ease: float, random: Random) -> Candidate:
 
 
 def rank(team: Team, system: int, topic: str, documents: list[Candidate]) -> list[tuple[str, float]]:
-    """Return the ranking of one system for one topic; scores are rounded like in its file, so some tie."""
+    """Return the ranking of one system for one topic, with scores rounded as in the run file."""
     team_random = Random(f"{SEED}/{team.name}/{topic}")
     system_random = Random(f"{SEED}/{team.name}/{system}/{topic}")
     skill = team.skill * SYSTEM_SKILL[system]
@@ -237,7 +237,7 @@ def make_judgments(
 ) -> dict[str, str]:
     """Return the qrels file of each aspect as text.
 
-    corrected: whether the topics of the careless assessor are judged again.
+    corrected: whether to use the corrected labels for the topics of the careless assessor.
     """
     files: dict[str, list[str]] = {"relevance": [], "credibility": [], "readability": []}
     for number, (topic, documents) in enumerate(collection.items(), 1):

@@ -23,7 +23,7 @@ STABLE_SECONDS = 10.0
 """Lifetime in seconds after which a child counts as started successfully."""
 
 MAX_DEATHS = 5
-"""Consecutive deaths after which the supervisor gives up, if the child has never started successfully."""
+"""Consecutive deaths of a child that never started successfully, after which the supervisor stops."""
 
 MAX_RESTART_DELAY = 30.0
 """Longest pause in seconds before a dead child is restarted."""
@@ -45,7 +45,7 @@ class ChildFailed(Exception):
 def die_with_parent() -> Callable[[], None]:
     """Return a `preexec_fn` that makes Linux kill the child when this process ends, even by SIGKILL.
 
-    Without it, a child would go on serving a data folder that has no supervisor any more.
+    Otherwise a child would continue to serve the data folder without a supervisor.
     """
     parent = os.getpid()
 
@@ -64,7 +64,8 @@ class Child:
 
     inherited: file descriptors that the process inherits.
     started, due: times of the last start and of the next restart, on the monotonic clock.
-    deaths: consecutive deaths; a lifetime of more than `stable_seconds` restarts the count.
+    deaths: consecutive deaths; the count restarts after a lifetime of more than `stable_seconds`.
+    has_come_up: whether the process has ever lived for more than `stable_seconds`.
     unfinished: output after the last newline.
     """
 
@@ -128,10 +129,10 @@ class Child:
 
 
 class Supervisor:
-    """Runs children until a stop signal, or until a child fails to start repeatedly.
+    """A supervisor that runs children until a stop signal, or until a child repeatedly fails to start.
 
     A child that has started successfully once is restarted forever, at growing intervals, because its
-    problem (a full disk, for example) may pass. Its siblings keep running meanwhile.
+    problem (for example a full disk) may pass. The other children keep running meanwhile.
 
     write_log: writes a line to the log (name of the process, text).
     stable_seconds: lifetime after which a child counts as started successfully.
@@ -154,9 +155,10 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
 
     def run(self, each_tick: Callable[[], None] = lambda: None) -> None:
-        """Run the children until a signal of STOP_SIGNALS, and call `each_tick` after every check of them.
+        """Run the children until a signal in STOP_SIGNALS arrives.
 
-        A signal that is ignored at the start (SIGHUP under nohup) stays ignored. Raises ChildFailed.
+        each_tick: called after every check of the children. A signal that is ignored at the start, such as
+        SIGHUP under nohup, stays ignored. Raises ChildFailed.
         """
         handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self._request_stop) for number in handled}
@@ -217,7 +219,7 @@ class Supervisor:
             child.output = None
 
     def _stop(self) -> None:
-        """Send SIGTERM to the children, wait for them, and kill those that are left at the deadline."""
+        """Send SIGTERM to the children, wait for them, and kill those that still run at the deadline."""
         deadline = self.stop_deadline if self.stop_deadline is not None else time.monotonic() + GRACE_SECONDS
         if deadline:
             self.write_log("cupel", "stopping; press Ctrl-C again to stop immediately")

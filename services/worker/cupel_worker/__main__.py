@@ -28,7 +28,7 @@ def get_system() -> System:
 
 
 def run_worker() -> int:
-    """Run jobs in a pool of processes until SIGTERM, which lets running jobs finish; return the exit code."""
+    """Run jobs in a pool of processes until SIGTERM, then finish the running jobs; return the exit code."""
     settings = read_settings()
     settings.prepare()
     liveness_file.record_liveness(settings.liveness_file("worker"))
@@ -50,7 +50,7 @@ def _open_system() -> None:
 
 
 def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
-    """Run jobs of `queue`, then urgent jobs that wait; return whether `queue` has more."""
+    """Run jobs of `queue`, then the urgent jobs that wait; return whether `queue` has more jobs."""
     system = get_system()
     record_liveness = partial(liveness_file.record_liveness, system.settings.liveness_file("worker"))
     record_liveness()
@@ -84,7 +84,7 @@ def run_scheduler() -> int:
                 is_current = True
             scheduler_steps.tick(system)
             liveness_file.record_liveness(system.settings.liveness_file("scheduler"))
-        except Unavailable as problem:  # The database may be away for a while; the next tick is soon.
+        except Unavailable as problem:  # The database may be unavailable; the next tick tries again.
             log.warning("the scheduler's tick failed: %s", problem)
         except Exception:
             log.exception("the scheduler's tick failed")
@@ -94,7 +94,7 @@ def run_scheduler() -> int:
 
 
 def run_metrics_endpoint() -> int:
-    """Answer Prometheus for the processes of a worker until the worker ends."""
+    """Serve the metrics of the processes of a worker until the worker ends; return the exit code."""
     stop, parent = _install_stop_event(), os.getppid()
     read_settings().prepare()
     _serve_metrics("worker")
@@ -128,7 +128,7 @@ ROLES = {"worker": run_worker, "scheduler": run_scheduler, "metrics": run_metric
 
 
 def main() -> int:
-    """Run the role that the command line names; return 2 if it names none."""
+    """Run the role that the command line names; return the exit code, which is 2 for an unknown role."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if len(sys.argv) != 2 or sys.argv[1] not in ROLES:
         print(f"usage: python -m cupel_worker {'|'.join(ROLES)}", file=sys.stderr)

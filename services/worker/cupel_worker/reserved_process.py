@@ -12,13 +12,19 @@ URGENT_WINDOW = 60.0
 
 
 class ProcessReserve:
-    """Slots for jobs that are not urgent: unlimited, or one less than processes after an urgent job.
+    """Slots for jobs that are not urgent.
+
+    For URGENT_WINDOW seconds after an urgent job, the worker has one slot less than processes, but at least
+    one. Otherwise the number of slots is unlimited.
 
     A slot is a locked file, so the kernel frees the slot of a process that is killed.
     """
 
     def __init__(self, folder: Path, processes: int) -> None:
-        """folder: an empty folder that only this worker uses. processes: size of the worker's pool."""
+        """Create the slots of a worker.
+
+        folder: an empty folder that only this worker uses. processes: number of processes of the worker.
+        """
         self._urgent = folder / "urgent"
         self._slots = [folder / f"slot-{number}" for number in range(max(1, processes - 1))]
 

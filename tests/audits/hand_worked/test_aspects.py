@@ -36,22 +36,26 @@ RUNS = lists(
 CAM, MM = "CAM(of=P@1)", "MM(of=P@1)"
 DEEP_CAM, DEEP_MM = "CAM(of=P@2)", "MM(of=P@2)"
 
-# The first document of each ranking of topic 1. By relevance and then quality: b (1 1). By quality: c (0 2).
-# By the sum: b and c have 2, so b. By squares and by the maximum: c. On topic 2 it is always e (0 1).
+# The document that each strategy ranks first on topic 1. By relevance and then quality, it is b (1 1). By
+# quality, it is c (0 2). By the sum, b and c are tied at 2, and b precedes c. By squares and by the maximum,
+# it is c. On topic 2, every strategy ranks e (0 1) first.
 FIRST = {"relevance > quality": "b", "quality > relevance": "c", "sum": "b", "squares": "c", "maximum": "c"}
 SCORES: dict[str, dict[str, float]] = {CAM: {"b": 1, "c": 0.5, "e": 0.5}, MM: {"b": 1, "c": 0, "e": 0}}
 
-# Pairs of runs by relevance (1/2 1/2 0 0) and quality (1/2 1/2 1/2 0): 2 agree, 1 is tied in the first only
-# and 2 in the second only. By CAM (1/2 1/2 1/4 0) and MM (1/2 0 0 0): 2 agree, 1 and 3 are tied. On topic 1
-# (1 1/2 0 0 and 1 0 0 0) 3 agree, and 2 are tied in the second only. On topic 2 MM is constant.
+# Pairs of runs by relevance (1/2 1/2 0 0) and quality (1/2 1/2 1/2 0): 2 agree, 1 is tied by relevance only,
+# and 2 by quality only. By CAM (1/2 1/2 1/4 0) and MM (1/2 0 0 0): 2 agree, 1 is tied by CAM only, and 3 by
+# MM only. On topic 1 (CAM 1 1/2 0 0, MM 1 0 0 0): 3 agree, and 2 are tied by MM only. On topic 2, MM is
+# constant.
 ASPECT_TAU = 2 / sqrt(3 * 4)
 TAU, TOPIC_TAU = 2 / sqrt(3 * 5), 3 / sqrt(5 * 3)
 
 
 def test_report_equals_the_hand_worked_report() -> None:
-    # Best runs at cutoff 1. Topic 1: r1 (b) by both. Topic 2: r2 (e) by CAM, before r3 by name; by MM all
-    # have 0, so r1 (f, which has no label above 0). At cutoff 2: r2 (a b) on topic 1, with P@2 of 1 and 1/2;
-    # on topic 2 all are equal, so r1 (f e). Sums of labels at rank 1: a 1, f 0; at rank 2: b 2, e 1.
+    # At cutoff 1, r1 (b) is the best run on topic 1 by CAM and MM. On topic 2, r2 and r3 (e) are best by CAM,
+    # and r2 is first by name. By MM, all runs score 0, so r1 is first by name (f has no label above 0).
+    # At cutoff 2, r2 (a b) is best on topic 1, with P@2 of 1 and 1/2. On topic 2, all runs are equal, so
+    # r1 (f e) is first by name. The sums of labels are 1 (a) and 0 (f) at rank 1, and 2 (b) and 1 (e) at rank
+    # 2.
     subject = subject_of(QRELS, RUNS, f"{CAM} {MM}", top=2)
     report = audited("aspects", subject, {"first": 1, "depth": 2, "width": 1})
     bounds = (

@@ -41,14 +41,17 @@ MEASURES = ("P@2", "LMD")
 Sample = set[str]
 
 
-def score_runs(measure: str, kept: Sample) -> list[float]:
-    """Return the mean score of each run if only these documents are judged."""
+def score_runs(measure: str, sample: Sample) -> list[float]:
+    """Return the mean score of each run if only the documents of the sample are judged."""
 
     def score(topic: str, ranking: list[str]) -> float:
         if measure == "P@2":
-            return sum(GRADES[topic].get(document, 0) > 0 for document in ranking[:2] if document in kept) / 2
+            return (
+                sum(GRADES[topic].get(document, 0) > 0 for document in ranking[:2] if document in sample) / 2
+            )
         judged = {
-            name: [document for document in of if document in kept] for name, of in SUBTOPICS[topic].items()
+            name: [document for document in relevant if document in sample]
+            for name, relevant in SUBTOPICS[topic].items()
         }
         return score_lmd(ranking, TEXTS, judged)
 
@@ -56,7 +59,7 @@ def score_runs(measure: str, kept: Sample) -> list[float]:
 
 
 def incomplete(rng: np.random.Generator) -> Iterator[Sample]:
-    """Keep max(1, floor(p n)) of n relevant documents, and all others, because they are fewer than 10."""
+    """Keep max(1, floor(p n)) of n relevant documents. Keep all other documents: there are fewer than 10."""
     order = shuffle_groups(rng, {"1+": ["1a", "1b", "1c"], "1-": ["1d"], "2+": ["2e", "2f"], "2-": ["2g"]})
     for relevant in (3, 2), (1, 1):
         yield {*order["1+"][: relevant[0]], *order["2+"][: relevant[1]], "1d", "2g"}
@@ -71,7 +74,7 @@ def downsampling(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def pool_depth(rng: np.random.Generator) -> Iterator[Sample]:
-    """Return the judged documents among the first 2, and among the first, of each run."""
+    """Yield the judged documents in the pools of depth 2 and 1."""
     yield {"1a", "1b", "1c", "1d", "2e", "2f", "2g"}
     yield {"1a", "1d", "2e", "2f", "2g"}
 
@@ -101,7 +104,7 @@ POINTS = "measure {} kept mean low high least greatest n score"
         (pool_depth, {"deepest": 2}, [2, 1], "depth", "a pool of depth {}"),
     ],
 )
-def test_report_equals_that_of_an_independent_computation(
+def test_report_equals_an_independent_computation(
     sampler: Sampler, parameters: Mapping[str, object], steps: list[int], axis: str, words: str
 ) -> None:
     everything = {document for grades in GRADES.values() for document in grades}

@@ -7,7 +7,8 @@ P@1 and P@2 of r1 to r4, by topic, and their means:
     quality, P@1:    .5 .5 .5 0       topic 1:  0 0 1 0      topic 2:  1 1 0 0
     quality, P@2:    .75 .75 .75 .5   topic 1:  .5 .5 1 .5   topic 2:  1 1 .5 .5
 
-tau-b = (P - Q) / sqrt((P + Q + T) (P + Q + U)), with T pairs tied in the first only and U in the second only:
+tau-b = (P - Q) / sqrt((P + Q + T) (P + Q + U)), where T pairs are tied in the first order
+only, and U pairs in the second only:
 
     P@1, P@2:          overall P 4, T 1, U 1    topic 1: P 3, T 2, U 1         topic 2: P 1, T 2, U 2
     P@1 by aspect:     overall P 2, T 1, U 3    topic 1: Q 2, T 1, U 2         topic 2: P 2, T 2, U 1
@@ -48,7 +49,7 @@ BY_TOPIC = {
     "P@1": (-2 / sqrt(12), 2 / sqrt(12)),
     "P@2": (0.0, 2 / sqrt(12)),
 }
-RANKS = {"P@1": (1, 2, 3.5, 3.5), "P@2": (1, 2.5, 2.5, 4)}  # by quality: 2, 2, 2, 4 for both
+RANKS = {"P@1": (1, 2, 3.5, 3.5), "P@2": (1, 2.5, 2.5, 4)}  # by quality, both give 2, 2, 2, 4
 MEAN = {name: sum(taus) / 2 for name, taus in BY_TOPIC.items()}
 
 

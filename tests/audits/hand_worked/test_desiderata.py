@@ -1,8 +1,8 @@
 """The whole report of `desiderata` on CAM of nDCG, with an independent scorer and independent predicates.
 
-The instances are random lists, so the four runs of the collection play no part. CAM is a mean of two nDCG,
-so an error in one aspect costs the same whatever the other aspect is: D4 fails on every instance. nDCG is a
-ratio of gains that orders lists by their labels, so all other checks hold.
+The instances are random lists, so the four runs of the collection do not affect the report. CAM is the mean
+of two nDCG scores. An error in one aspect costs the same for all labels of the other aspect, so D4 fails on
+every instance. nDCG is a ratio of gains and falls if labels are misplaced, so all other checks hold.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ MEASURE = "CAM(of=nDCG)"
 
 
 def score(ranked: LabelledList) -> float:
-    """Return the weighted mean of nDCG over both aspects, gains being the labels times the factor."""
+    """Return the weighted mean of nDCG over both aspects; a gain is a label times its aspect's factor."""
 
     def dcg(gains: Sequence[int]) -> float:
         return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1))
@@ -56,12 +56,12 @@ HOLDS: dict[str, Callable[[Instance, Sequence[float]], bool]] = {
 
 
 def draw(name: str) -> list[Instance]:
-    """Draw the instances of a check; the generator depends on its number."""
+    """Draw the instances of a check; the number of the check selects the random generator."""
     rng = generator_of("desiderata", list(HOLDS).index(name))
     return [CHECKS[name].draw(rng, LENGTH) for _ in range(INSTANCES)]
 
 
-def test_report_equals_that_of_an_independent_scorer() -> None:
+def test_report_equals_an_independent_scorer() -> None:
     outcomes, counterexamples = [], []
     for name, holds in HOLDS.items():
         instances = draw(name)
@@ -106,7 +106,10 @@ def test_report_equals_that_of_an_independent_scorer() -> None:
 
 
 def error_of(labels: Sequence[int]) -> tuple[int, int] | None:
-    """Return the rank and the size of the only error in a list of different labels; None if in order."""
+    """Return the rank and the size of the only error in a list of different labels; None if sorted.
+
+    size: the number of higher labels below that rank.
+    """
     misplaced = [n for n in range(len(labels) - 1) if labels[n] < labels[n + 1]]
     if not misplaced:
         return None
@@ -133,11 +136,12 @@ def test_instances_have_the_errors_that_the_check_describes(name: str) -> None:
                 assert second[0] == first[0] - (name == "D2")
                 if name == "D2":
                     assert first[1] == second[1]
-                else:  # a lower label, so more documents should be ranked above it
+                else:  # the label is lower, so more labels should precede it
                     assert second[1] > first[1]
                     assert instance[1].labels[side][first[0] - 1] < instance[0].labels[side][first[0] - 1]
         elif name == "D4":
-            # The first and third lists have no error in one aspect; the other aspect is lifted at one rank.
+            # The second and fourth lists have an error in one aspect. In the first two lists, the other
+            # aspect has a higher label at one rank.
             errors = {error_of(ranked.labels[s]) for ranked in instance[1::2] for s in (0, 1)}
             assert any(errors)
             assert instance[0].labels != instance[2].labels

@@ -39,14 +39,19 @@ Sample = set[str]
 POINTS = "measure percent kept mean low high least greatest n score"
 
 
-def precision_at_2(kept: Sample) -> list[float]:
-    """Return the mean P@2 of each run if only these documents are judged."""
-    relevant = {document for of in GRADES.values() for document, grade in of.items() if grade} & kept
+def precision_at_2(sample: Sample) -> list[float]:
+    """Return the mean P@2 of each run if only the documents of the sample are judged."""
+    relevant = {
+        document for grades in GRADES.values() for document, grade in grades.items() if grade
+    } & sample
     return [sum(len(relevant & set(top)) / 2 for top in run.values()) / 2 for run in RANKINGS.values()]
 
 
 def stratified(rng: np.random.Generator) -> Iterator[Sample]:
-    """Shuffle once; of n documents, keep max(10, floor(p n)) of grade 0 and max(1, floor(p n)) of others."""
+    """Shuffle each stratum once, and yield the first documents of each stratum for each percentage.
+
+    Of n documents, keep max(10, floor(p n)) in a stratum of grade 0, and max(1, floor(p n)) in others.
+    """
     strata = {"1-2": ["1a", "1b"], "1-1": ["1c", "1d"], "1-0": ZEROS, "2-1": ["2e", "2f"], "2-0": ["2g"]}
     order = shuffle_groups(rng, strata)
     for percent in PERCENTS:
@@ -58,12 +63,12 @@ def stratified(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def uniform(rng: np.random.Generator, percents: Sequence[int]) -> Iterator[Sample]:
-    """Keep max(1, floor(p n)) documents of each topic; draw topics again until a relevant one is kept."""
+    """Keep max(1, floor(p n)) of n documents per topic. The smallest sample must have a relevant one."""
     topics = {topic: sorted(grades) for topic, grades in GRADES.items()}
     sizes = {topic: max(1, min(percents) * len(documents) // 100) for topic, documents in topics.items()}
     order = shuffle_groups(rng, topics)
-    while again := [t for t in topics if not any(GRADES[t][d] for d in order[t][: sizes[t]])]:
-        order |= shuffle_groups(rng, {topic: topics[topic] for topic in again})
+    while redrawn := [t for t in topics if not any(GRADES[t][d] for d in order[t][: sizes[t]])]:
+        order |= shuffle_groups(rng, {topic: topics[topic] for topic in redrawn})
     for percent in percents:
         kept = {topic: max(1, percent * len(documents) // 100) for topic, documents in topics.items()}
         yield {document for topic in topics for document in order[topic][: kept[topic]]}
@@ -104,7 +109,7 @@ def report_of(parameters: Mapping[str, object]) -> AuditReport:
         ({"method": "uniform", "nested": True}, uniform_nested, "down to 90 per cent of the judgments"),
     ],
 )
-def test_report_equals_that_of_an_independent_sampler(
+def test_report_equals_an_independent_sampler(
     parameters: Mapping[str, object], sampler: Sampler, extent: str
 ) -> None:
     points, ranks = expected(sampler)
@@ -119,7 +124,7 @@ def test_report_equals_that_of_an_independent_sampler(
     assert (taus[90] < 0.9) == (extent == "only with all judgments")
     assert report.verdict == (
         f"P@2: tau is at least 0.9 {extent}; with 50 per cent of the judgments tau is {taus[50]:.2f}.",
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
     )
     assert report.undefined == report.warnings == ()
     assert [table.name for table in report.tables] == ["points", "ranks"]

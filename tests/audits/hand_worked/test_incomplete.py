@@ -32,17 +32,17 @@ RANKINGS = {
 }
 SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+": 1, "2-": 1},
          20: {"1+": 1, "1-": 10, "2+": 1, "2-": 1}}  # fmt: skip
-"""By hand: max(1, floor(p n / 100)) relevant and max(10, floor(p n / 100)) non-relevant documents, at most "
-"n."""
+"""Percentage -> stratum -> sample size, by hand. Of n documents, a sample has max(1, floor(p n / 100)) in a
+relevant stratum and max(10, floor(p n / 100)) in a non-relevant stratum, but at most n."""
 
 
-def precision_at_2(kept: set[str]) -> list[float]:
-    """Return the mean P@2 of each run if only these documents are judged."""
-    relevant = {"1a", "1b", "1c", "1d", "2e", "2f"} & kept
+def precision_at_2(sample: set[str]) -> list[float]:
+    """Return the mean P@2 of each run if only the documents of the sample are judged."""
+    relevant = {"1a", "1b", "1c", "1d", "2e", "2f"} & sample
     return [sum(len(relevant & set(top)) / 2 for top in run.values()) / 2 for run in RANKINGS.values()]
 
 
-def test_report_equals_that_of_an_independent_sampler() -> None:
+def test_report_equals_an_independent_sampler() -> None:
     full = [1, 0.75, 0.5, 0.25]
     repeats = []
     for trial in range(3):
@@ -72,13 +72,13 @@ def test_report_equals_that_of_an_independent_sampler() -> None:
     assert report.verdict == (
         "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
         f"tau is {tau[20]:.2f}.",
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
     )
     assert report.undefined == report.warnings == ()
 
 
 def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> None:
-    """Earlier releases did; their stored results have no key `pooled`."""
+    """Earlier releases removed them, and their stored results have no key `pooled`."""
     subject = subject_of(qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS), lists(RANKINGS), "P@2 infAP")
     parameters = {"percents": [100, 20], "repeats": 2}
     trials = trials_of("incomplete", subject, parameters)
@@ -89,6 +89,6 @@ def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> No
     stored = reported("incomplete", subject, parameters, trials)
     assert stored.tables == report.tables
     assert stored.warnings == (
-        "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents without their "
-        "judgment from the pool, so the measure is underestimated; run the audit again",
+        "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents from the pool "
+        "together with their judgments. The measure is therefore underestimated; run the audit again",
     )

@@ -64,7 +64,7 @@ def taus_of(order: dict[str, list[str]]) -> list[float | None]:
     return taus
 
 
-def test_report_equals_that_of_the_hand_worked_selection() -> None:
+def test_report_equals_the_hand_worked_selection() -> None:
     drawn = []
     for trial in (1, 2):
         pools = shuffle_groups(generator_of("label_selection", trial), {"t": list("abcde"), "u": list("pqr")})
@@ -134,6 +134,6 @@ def test_missed_subtopic_labels_its_whole_pool() -> None:
     assert report.numbers["labelled_whole"] == pytest.approx(2 / 3)
     assert report.verdict[1] == (
         "1 of 3 subtopics have no relevant document in the pools, so the pools of their topics are labelled "
-        "without finding one. Of the pools of the other topics, 66.7% of the documents are labelled."
+        "completely. In the pools of the other topics, 66.7% of the documents are labelled."
     )
     assert "tau_random: no random labels were drawn" in report.undefined

@@ -1,7 +1,7 @@
 """The reports of `leave_one_run_out` and `leave_one_team_out` on four runs, derived by hand.
 
 Relevant: 1a, 1c, 2e, 2f, 2h. Judged, not relevant: 1b, 1x, 2g. Unjudged: 2y.
-P@2: one (1/2 + 1/2)/2 = 0.5, two (1 + 1)/2 = 1, three (1/2 + 0)/2 = 0.25, four 0.
+P@2 by run: `one` (1/2 + 1/2)/2 = 0.5, `two` (1 + 1)/2 = 1, `three` (1/2 + 0)/2 = 0.25, `four` 0.
 """
 
 import math
@@ -89,11 +89,10 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 ranks on average "
-        "and at most 1 (two), of 4; its score changes by -0.2500 on average. Tau with the original order "
+        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on "
+        "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
         "is 0.865 on average and at least 0.548.",
-        "0 of 8 judged documents (0.0%) are not among the first 2 of any given run; the runs explain the "
-        "others.",
+        "0 of 8 judged documents (0.0%) are not among the first 2 of any audited run.",
         "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
         "in 1 of 4 cases it removes none.",
         "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run that is "
@@ -103,9 +102,10 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
 
 
 def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
-    """one and three are of team X, two and four of team Y. Only X has 2e; only Y has 1c, 2f and 2h.
+    """Team X has the runs `one` and `three`, team Y has `two` and `four`.
 
-    1b is among the first documents of three only, and among the first two documents of both teams.
+    Within depth 2, only team X has 2e, and only team Y has 1c, 2f and 2h. At rank 1, only `three` has 1b.
+    Within depth 2, both teams have it.
     """
     subject = subject_of(QRELS, RUNS, "P@2", teams=["X", "Y", "X", "Y"])
     report = audited("leave_one_team_out", subject, PARAMETERS)
@@ -156,11 +156,10 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 ranks on "
-        "average and at most 1 (two), of 4; its score changes by -0.2500 on average. Tau with the original "
+        "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
+        "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
         "order is 0.730 on average and at least 0.548.",
-        "0 of 8 judged documents (0.0%) are not among the first 2 of any given run; the runs explain the "
-        "others.",
+        "0 of 8 judged documents (0.0%) are not among the first 2 of any audited run.",
         "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
         "4; in 0 of 2 cases it removes none.",
         "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run whose "
@@ -178,24 +177,24 @@ def test_leave_one_team_out_report_warns_of_teams_with_a_single_run() -> None:
 
 
 def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None:
-    """Of nine judged documents, no run retrieves 1z: 1/9 = 11.1% are unexplained."""
+    """No run retrieves 1z, so 1 of 9 judged documents (11.1%) is unexplained."""
     qrels = qrels_of(
         {"1": {"1a": 1, "1b": 0, "1c": 1, "1x": 0, "1z": 1}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}}
     )
     report = audited("leave_one_run_out", subject_of(qrels, RUNS, "P@2"), PARAMETERS)
     assert report.numbers["unexplained"] == 1 / 9
     assert report.verdict[:2] == (
-        "No verdict on fairness: 1 of 9 judged documents (11.1%) are not among the first 2 of any given run, "
-        "so other runs or methods contributed to the pool. They may also have contributed documents that "
-        "only one given run retrieves. So the contributions and losses below are overestimated.",
-        "P@2: A run that is left out loses 0.25 ranks on average and at most 1 (two), of 4; its score "
+        "No verdict on fairness: 1 of 9 judged documents (11.1%) are not among the first 2 of any audited "
+        "run, so other runs or methods contributed to the pool. They may also have contributed documents "
+        "that only one audited run retrieves. Then the contributions and losses below are overestimated.",
+        "P@2: A run that is left out loses 0.25 of 4 ranks on average and at most 1 (two). Its score "
         "changes by -0.2500 on average. Tau with the original order is 0.865 on average and at least 0.548.",
     )
     assert "fair to" not in " ".join(report.verdict)
 
 
 def test_documents_below_the_depth_of_the_pool_are_unexplained() -> None:
-    """At depth 1, the runs retrieve 1a, 1b, 1x, 2e, 2f and 2g first: 1c and 2h are 2 of 8 documents."""
+    """At rank 1, the runs retrieve 1a, 1b, 1x, 2e, 2f and 2g, but not 1c and 2h: 2 of 8 judged documents."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), {"depth": 1, "depths": [1, 2]})
     assert report.numbers["unexplained"] == 2 / 8
     assert report.verdict[0].startswith("No verdict on fairness: 2 of 8 judged documents (25.0%)")

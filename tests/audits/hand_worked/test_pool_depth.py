@@ -3,9 +3,9 @@
 Relevant: 1a, 1c and 1z in topic 1 (no run has 1z), 2e and 2g in topic 2. Judged, not relevant: 1b, 2f.
 
 Pools of depth 1: {1a, 1b, 1x}, {2e, 2f}; depth 2 adds 1c, 2g and 2h; depth 3 adds 1y.
-P@2 under all judgments: best (1 + 1)/2, fair (1/2 + 1/2)/2, good (1/2 + 1)/2, poor 0. Pool 2 has all
-judgments that these depend on. Under pool 1 only 1a and 2e are relevant: best, fair and good have (1/2 +
-1/2)/2.
+P@2 under all judgments: best (1 + 1)/2, fair (1/2 + 1/2)/2, good (1/2 + 1)/2, poor 0. The pool of depth 2
+contains all documents that determine these scores. In the pool of depth 1, only 1a and 2e are relevant, so
+best, fair and good score (1/2 + 1/2)/2.
 """
 
 import math
@@ -52,7 +52,7 @@ def test_report_equals_the_hand_worked_report() -> None:
     )
     share_1 = (3 / 5 + 2 / 4) / 2
     share_2 = (4 / 5 + 4 / 4) / 2
-    relevant_1 = (1 / 2 + 1 / 2) / 2  # 1a of {1a, 1c}, 2e of {2e, 2g}
+    relevant_1 = (1 / 2 + 1 / 2) / 2  # 1a of {1a, 1c}; 2e of {2e, 2g}
     assert_table(
         report,
         "pools",
@@ -71,7 +71,7 @@ def test_report_equals_the_hand_worked_report() -> None:
     )  # fmt: skip
     assert report.verdict == (
         "P@2: tau is at least 0.9 down to a pool of depth 2; with a pool of depth 1 tau is 0.71.",
-        "Tau 0.9: 1 pair of runs in 20 is swapped.",
+        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
         "Down to depth 2, tau of every measure is at least 0.9. The pool of this depth has on average 90% of "
         "the documents of a topic's pool of depth 3, and 100% of its relevant documents.",
     )

@@ -43,7 +43,10 @@ REPLICATES, ALPHA = 200, 0.3
 
 
 def count_ranges(scores: list[list[int]]) -> list[int]:
-    """Return 3 times the range of the means of each replicate, which permutes the runs on each topic."""
+    """Return the range of the sums of scores in each replicate (3 times the range of the means).
+
+    A replicate permutes the scores of the runs on each topic.
+    """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((SEED, 0))))
     orders = rng.permuted(np.broadcast_to(np.arange(4, dtype=np.int32), (3, REPLICATES, 4)), axis=2)
     ranges = []
@@ -67,15 +70,17 @@ def significant_pairs(scores: list[list[int]]) -> set[tuple[int, int]]:
 def test_report_equals_the_hand_worked_report() -> None:
     subject = subject_of(qrels_of({scale(1): FIRST}), RUNS, "P@1", other=qrels_of({scale(1): SECOND}))
     report = audited("qrels_versions", subject, {"replicates": REPLICATES, "alpha": ALPHA})
-    # No pair differs under the first version. Under the second, r4 differs from r2 and r3, which are best.
-    # So r1, r2, r3 share a and r1, r4 share b.
+    # No pair differs significantly under the first version. Under the second, r4 differs from the best runs,
+    # r2 and r3. So group a has r1, r2 and r3, and group b has r1 and r4.
     assert significant_pairs(SCORES[0]) == set()
     assert significant_pairs(SCORES[1]) == {(1, 3), (2, 3)}
     # The scores 3 2 1 0 become 2 3 3 0: 3 pairs of runs agree, 2 do not, 1 is tied in the second version.
     tau = (3 - 2) / (6 * 5) ** 0.5
-    # In the order r2 = r3, r1, r4: above r3 half of 1 is as before (a tie), above r1 0 of 2, above r4 3 of 3.
+    # The second order is r2 = r3, r1, r4. Of the runs above r3, 1/2 of 1 was above it before (a tie). Of the
+    # runs above r1, 0 of 2 were above it before; of those above r4, 3 of 3.
     tau_ap = 2 / 3 * (0.5 / 1 + 0 / 2 + 3 / 3) - 1
-    # kappa: 3 of 7 disagree; by chance (3 * 3 + 4 * 4) / 49. alpha: by chance 2 * 7 * 7 of 14 * 13.
+    # 3 of 7 labels disagree. The expected disagreement is (3 * 3 + 4 * 4) / 49 for kappa, and
+    # 2 * 7 * 7 / (14 * 13) for alpha.
     kappa, alpha = 1 - (3 / 7) / (25 / 49), 1 - (3 / 7) / (98 / 182)
     assert_report(
         report,

@@ -1,7 +1,8 @@
 """The whole report of `scales` on four runs, derived in a few lines from the definitions of the tests.
 
-The number of relevant documents among the first 4 of each run (columns), on three topics (rows). P@4 is an
-interval scale. AP@4 is neither interval nor ordinal; relevant documents come first, so it is count / 4 too.
+`COUNTS` has the number of relevant documents among the first 4 of each run (columns) on three topics (rows).
+P@4 has an interval scale. AP@4 has neither an interval nor an ordinal scale. Relevant documents are ranked
+first, so both measures equal count / 4.
 """
 
 from itertools import combinations
@@ -29,7 +30,10 @@ COLUMNS = "measure scale pairs kw kw_percent anova anova_percent ratio both h h_
 
 
 def kruskal_wallis(alpha: float) -> tuple[float, float, set[tuple[int, int]]]:
-    """Return H, p, and the pairs whose mean ranks differ by more than q sqrt(V / T), corrected for ties."""
+    """Return H, p, and the pairs of runs whose mean ranks differ by more than q sqrt(V / T).
+
+    H and V, the variance of the ranks, are corrected for ties. T is the number of topics.
+    """
     t, s = COUNTS.shape
     n = t * s
     ranks = rankdata(COUNTS).reshape(t, s)
@@ -41,7 +45,7 @@ def kruskal_wallis(alpha: float) -> tuple[float, float, set[tuple[int, int]]]:
 
 
 def anova(alpha: float, two_way: bool) -> tuple[float, float, set[tuple[int, int]]]:
-    """Return F, its p, and the pairs whose means differ by more than q sqrt(MSE / T)."""
+    """Return F, p, and the pairs of runs whose means differ by more than q sqrt(MSE / T)."""
     t, s = COUNTS.shape
     scores = COUNTS / 4
     error = scores - scores.mean(axis=0)
@@ -60,7 +64,7 @@ def pairs_beyond(means: np.ndarray, width: float) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("design", "alpha"), [("two_way", 0.1), ("one_way", 0.1)])
-def test_report_equals_that_derived_from_the_definitions(design: str, alpha: float) -> None:
+def test_report_equals_a_computation_from_the_definitions(design: str, alpha: float) -> None:
     h, h_p, by_rank = kruskal_wallis(alpha)
     statistic, f_p, by_mean = anova(alpha, design == "two_way")
     # By hand: the sums of ranks are 32, 25, 10.5 and 10.5, so only a differs from c and d by ranks. The

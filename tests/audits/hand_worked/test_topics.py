@@ -1,6 +1,6 @@
 """The whole report of `topics` on four runs, with independent draws of topics, swaps and curves.
 
-P@10 of runs a to d (columns) on topics 1 to 5 (rows), in tenths.
+`TENTHS` has P@10, in tenths, of runs a to d (columns) on topics 1 to 5 (rows).
 """
 
 from itertools import combinations
@@ -46,9 +46,10 @@ def tau_b(x: list[int], y: list[int]) -> float | None:
 
 
 def count_swaps() -> tuple[dict[tuple[int, int], list[int]], dict[int, list[float | None]]]:
-    """Return by bin and size the pairs compared and swapped, and by size the taus of the first sets.
+    """Count compared and swapped pairs of runs, and compute tau of the first topic set of each draw.
 
-    Bins are 0.01 wide, of the difference of means; a difference of k tenths over n topics is k / n / 10.
+    Return (bin, size) -> [compared pairs, swapped pairs], and size -> taus. A bin is 0.01 of the difference
+    of means. Sums of k tenths over n topics are means of k / n / 10.
     """
     counts: dict[tuple[int, int], list[int]] = {}
     taus: dict[int, list[float | None]] = {1: [], 2: []}
@@ -68,7 +69,10 @@ def count_swaps() -> tuple[dict[tuple[int, int], list[int]], dict[int, list[floa
 
 
 def fit(points: list[tuple[int, float, int]], topics: int) -> float | None:
-    """Return a exp(-b n), fitted by weighted least squares through one or two points; 0 <= b <= 10."""
+    """Return a exp(-b n) for n topics, fitted to two points by weighted least squares; 0 <= b <= 10.
+
+    points: size, swap rate and weight of each. Return None for fewer than two points.
+    """
     if len(points) < 2:
         return None
     (_, rate_1, weight_1), (_, rate_2, weight_2) = points
@@ -95,13 +99,13 @@ def swap_rows(counts: dict[tuple[int, int], list[int]]) -> list[tuple[Any, ...]]
 
 
 def power(difference: float, spread: float, topics: int) -> float:
-    """Return the power of a two-sided paired t-test at level 0.05, by the noncentral t distribution."""
+    """Return the power of a two-sided paired t-test at level 0.05, from the noncentral t distribution."""
     bound, shift = t.ppf(0.975, topics - 1), difference / spread * sqrt(topics)
     return float(nct.sf(bound, topics - 1, shift) + nct.cdf(-bound, topics - 1, shift))
 
 
 def interval(taus: list[float | None]) -> tuple[float, float, float]:
-    """Return the mean of the defined values, and its t-interval."""
+    """Return the mean of the defined taus and the bounds of its 95% t-interval."""
     defined = [tau for tau in taus if tau is not None]
     half = t.ppf(0.975, len(defined) - 1) * stdev(defined) / sqrt(len(defined))
     return mean(defined), mean(defined) - half, mean(defined) + half
@@ -114,17 +118,19 @@ def topic_row(topic: str) -> tuple[Any, ...]:
     return ("P@10", topic, median(scores), mean(scores), *ends, pstdev(scores), tau)
 
 
-def test_report_equals_that_of_independent_draws() -> None:
+def test_report_equals_independent_draws() -> None:
     counts, taus = count_swaps()
     rates = swap_rows(counts)
-    # Of the bins with both sizes, 0.2 and more has an extrapolated rate of 0.2 (5/6)^4 < 0.12; 0.1 has 3/13.
+    # Two bins have both sizes. The extrapolated swap rate is 3/13 in the bin of 0.1, and 0.2 (5/6)^4, less
+    # than 0.12, in the bin of 0.2 and more.
     assert [(row[1], round(row[6], 6)) for row in rates if row[2] == 5] == [(0.1, 0.230769), (0.2, 0.096451)]
     differences = [[(row[i] - row[j]) / 10 for row in TENTHS.values()] for i, j in PAIRS]
     deviation = sqrt(mean(variance(values) for values in differences))
     detectable = brentq(lambda size: power(size, deviation, 5) - 0.8, 0.1, 0.6, xtol=1e-13)
     needed = next(topics for topics in range(2, 500) if power(0.05, deviation, topics) >= 0.8)
-    # Topic 1 has the order of the sums, 20 19 13 5. So have topics 1 and 2 together (11 9 4 3). With
-    # topic 3, a and b would be tied (13 13 7 3), so topic 4 is next (18 15 10 5). Then 3 and 5 both give 1.
+    # Topic 1 alone orders the runs like the sums over all topics, 20 19 13 5. So do topics 1 and 2 together
+    # (11 9 4 3). Topic 3 would tie a and b (13 13 7 3), so topic 4 is next (18 15 10 5). After it, topics 3
+    # and 5 both keep tau at 1, so the smaller id is next.
     chosen = [("P@10", "chosen", n, topic, 1, None, None) for n, topic in enumerate("12435", 1)]
     subject = subject_of(QRELS, RUNS, "P@10")
     report = audited("topics", subject, {"draws": DRAWS, "subset": 5, "error": 0.12})
@@ -137,7 +143,7 @@ def test_report_equals_that_of_independent_draws() -> None:
             "P@10: with up to 2 random topics, the mean tau with the order by all topics is below 0.9.",
             f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power "
             f"0.8; a true difference of 0.05 needs {needed} topics.",
-            # medians: 0 (5), 0.25 (3), 0.35 (1 and 2, of which 2 has the lower mean), 0.6 (4)
+            # medians: 0 (topic 5), 0.25 (3), 0.35 (1 and 2; topic 2 has the lower mean), 0.6 (4)
             "P@10: the topics with the lowest median scores are 5, 3, 2; on topic 5 all runs score 0; the "
             "topics with the largest standard deviations are 4, 1, 2.",
         ],

@@ -9,10 +9,12 @@ Relevant: 1a and 2c. Judged, not relevant: 1b and 2n (a negative grade). Unjudge
 | three | 1b 1y   | 2c 2z   | 0.25 | 0.5  |
 | four  | 1y 1a   | 2z 2n   | 0.25 | 0.25 |
 
-If 1x is relevant: P@2 of one is 0.75, which breaks its tie with two (influence 1). RR does not change (0).
-If 1y is: P@2 of three and four is 0.5, so two loses its lead of 0.25 (1). RR of three is 0.75 and of four
-0.5, so two loses half of its lead of 0.5 (0.5).
-If 2z is: P@2 of three and four is 0.5 (1). RR of four is 0.75, which reverses three and four (1).
+If 1x is relevant, P@2 of `one` is 0.75, which breaks its tie with `two` (influence 1). RR does not change
+(influence 0).
+If 1y is relevant, P@2 of `three` and `four` is 0.5, so `two` loses its lead of 0.25 (influence 1). RR of
+`three` is 0.75 and of `four` 0.5, so `two` loses half of its lead of 0.5 (influence 0.5).
+If 2z is relevant, P@2 of `three` and `four` is 0.5 (influence 1). RR of `four` is 0.75, which reverses the
+order of `three` and `four` (influence 1).
 """
 
 from support.data.audit_subjects import audited, lists, subject_of
@@ -91,7 +93,10 @@ def test_report_equals_the_hand_worked_report() -> None:
 
 
 def test_limits_keep_the_hand_worked_documents() -> None:
-    """The sum of reciprocal ranks is 3/2 for 1y and 1/2 for 1x, so only 1y is examined; 2z is listed."""
+    """On topic 1, only 1y is examined: its sum of reciprocal ranks is 3/2, that of 1x is 1/2.
+
+    2z has more influence than 1y, so the table lists only 2z.
+    """
     subject = subject_of(QRELS, RUNS, "P@2 RR", top=3)
     report = audited("unjudged", subject, {**PARAMETERS, "tried": 1, "most": 1})
     assert_table(
@@ -104,6 +109,6 @@ def test_limits_keep_the_hand_worked_documents() -> None:
         report, "topics", "topic missing tried turning influence", [("1", 2, 1, 0, 0.75), ("2", 1, 1, 1, 1.0)]
     )
     assert report.warnings == (
-        "1 unjudged documents that runs rank lowest were not examined: increase `tried` to examine more "
-        "documents per topic.",
+        "1 unjudged documents with the smallest sums of 1 / rank were not examined: increase `tried` to "
+        "examine more documents per topic.",
     )

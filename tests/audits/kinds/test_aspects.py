@@ -37,7 +37,7 @@ def table_3() -> AuditSubject:
 
 @pytest.fixture
 def two_topics() -> AuditSubject:
-    """Two topics with a run that is better on both."""
+    """Return a subject of two runs, of which one is better on both topics."""
     best = {"1": ranked("d1", "u", "d9", "d3"), "2": ranked("d8", "d9")}
     worse = {"1": ranked("d9", "d3"), "2": ranked("d9")}
     return subject_of(qrels_of(OF_THREE), {"worse": worse, "best": best}, "CAM(of=AP)", top=5)
@@ -46,7 +46,7 @@ def two_topics() -> AuditSubject:
 def cells_by_key(
     report: AuditReport, table: str, key: str, value: str, **where: object
 ) -> dict[object, object]:
-    """Map the cells of one column to those of another, in the rows with the given cells."""
+    """Map column `key` to column `value`, in the rows whose cells equal `where`."""
     rows = report.table(table).records()
     return {
         row[key]: row[value] for row in rows if all(row[name] == expected for name, expected in where.items())

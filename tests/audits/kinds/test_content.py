@@ -79,7 +79,7 @@ def test_every_measure_is_compared_with_the_reference_under_all_judgments(
     for step in {step for _, step in points}:
         assert points[CLASSIC, step] == reference[CLASSIC, step]
         assert report.numbers[f"tau(LMD)@{step}"] == points["LMD", step]
-    if curve != "pool_depth":  # nothing is taken away
+    if curve != "pool_depth":  # the first sample has all judgments
         assert points[CLASSIC, first] == reference[CLASSIC, first] == reference["LMD", first] == 1
         full = subject_of(JUDGED, RUNS, f"{CLASSIC} LMD", texts=TEXTS).means
         assert points["LMD", first] == tau(full[CLASSIC].tolist(), full["LMD"].tolist())

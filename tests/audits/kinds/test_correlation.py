@@ -9,8 +9,8 @@ from cupel_measures.model import Aspect, Qrels
 from support.data.audit_subjects import audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked
 
-# Rows are topics, columns are runs: the number of relevant documents among the first 10, and the number of
-# documents of quality.
+# Rows are topics and columns are runs. M1 counts the relevant documents among the first 10, and M2 the
+# documents of good quality.
 M1 = [[1, 2, 3, 4], [5, 5, 2, 1], [3, 3, 3, 3]]
 M2 = [[1, 3, 2, 4], [6, 3, 3, 3], [1, 2, 3, 4]]
 RELEVANCE, QUALITY = Aspect(name="relevance", labels=range(2)), Aspect(name="quality", labels=range(2))

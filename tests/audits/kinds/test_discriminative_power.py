@@ -124,7 +124,7 @@ def test_equal_runs_do_not_differ() -> None:
         "discriminative_power", subject_of(qrels, {"a": runs["run0"], "b": runs["run0"]}, "AP"), FEW
     )
     assert report.numbers == {"power(AP)": 0.0, "smallest(AP)": None, "required(AP)": 0.0, "pairs": 1}
-    assert report.verdict[0].endswith("(0.00%); all runs have the same mean.")
+    assert report.verdict[0].endswith("; the observed means of all runs are the same.")
 
 
 def test_power_of_scores_with_overflowing_squares_is_undefined() -> None:

@@ -1,4 +1,4 @@
-"""The audit `downsampling`: the order of runs with a random part of the judgments."""
+"""The audit `downsampling`: the order of runs under random samples of the judgments."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_results_are_independent_of_the_order_of_trials(method: str) -> None:
     in_order = trials_of("downsampling", subject, parameters)
     single: dict[int, object] = {}
     for trial in (5, 0, 3, 1, 4, 2):
-        fresh = subject_of(qrels, runs, "AP P@5")  # as another process has it
+        fresh = subject_of(qrels, runs, "AP P@5")  # as in another process
         single |= trials_of("downsampling", fresh, parameters, only=[trial])
     assert single == in_order
     expected = reported("downsampling", subject, parameters, in_order)

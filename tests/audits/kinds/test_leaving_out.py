@@ -23,12 +23,12 @@ RUNS = lists(
     }
 )
 TWO = {"depth": 2, "depths": [1, 2, 3]}
-"""Pools of depth 2: a, c, b, d, x and g, y, h, i. Alone: c and y of one; b and h of two; d, and i of three
-(x is of one too, at rank 3: at depth 2 it is three's alone, and unjudged)."""
+"""The pools of depth 2 are {a, c, b, d, x} and {g, y, h, i}. Only `one` contributes c and y, only `two` b and
+h, and only `three` d, i and x (`one` has x at rank 3). x and y are unjudged."""
 
 
 def means_without(removed: dict[str, set[str]]) -> list[float]:
-    """Return AP of each run under new qrels without the judgments of these documents."""
+    """Return AP of each run under new qrels without the judgments of the removed documents."""
     qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
     scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
     return [round(run_scores.aggregates()[parse("AP")], 12) for run_scores in scores]
@@ -56,7 +56,7 @@ def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
 
 
 def test_contributions_by_depth_equal_hand_worked_ones() -> None:
-    """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
+    """At rank 1, two runs retrieve a, and one run each retrieves d, g, h and i. Only i is not relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
     assert rows["one", 1] == rows["two", 1] == (1, 1)
@@ -71,12 +71,12 @@ def test_contributions_by_depth_equal_hand_worked_ones() -> None:
 
 
 def test_unjudged_shares_equal_hand_worked_ones() -> None:
-    """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
+    """Within depth 2, run `one` has the unjudged document y. If the run is left out, c is unjudged too."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
     assert rows["one", 2] == (0.25, 0.5)
     assert rows["two", 2] == (0, 0.5)
-    assert rows["three", 2] == (0.25, 1)  # x, then d and i too; i is all it has of topic 2
+    assert rows["three", 2] == (0.25, 1)  # x; without the run also d and i, its only document of topic 2
     assert report.numbers["unjudged_outside@2"] == pytest.approx(2 / 3)
     assert report.numbers["worst(unjudged_outside@2)"] == 1
 

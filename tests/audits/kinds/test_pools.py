@@ -81,7 +81,7 @@ def test_pool_depth_is_estimated_from_the_judged_documents() -> None:
 
 
 def test_incomplete_samples_have_the_hand_worked_sizes() -> None:
-    """Of 7 relevant and 30 other documents: 7, 30 at 100%; 5, 24 at 80%; 3, 15 at 50%; 1, 10 at 20%."""
+    """Of 7 relevant and 30 other documents, keep 7 and 30 (100%), 5 and 24 (80%), 3 and 15 (50%), ..."""
     by_subtopic = {f"d{n:02}": {"x": int(n < 4), "y": int(3 <= n < 7)} for n in range(37)}
     judged = two_strata(subject_of(diverse({"1": by_subtopic}), lists({"r": {"1": []}}), "alpha_nDCG@20"))
     rng = np.random.Generator(np.random.PCG64(1))
@@ -136,7 +136,7 @@ def test_pool_depth_gives_tau_1_if_the_pool_has_every_judged_document() -> None:
 
 
 def test_pool_depth_scores_equal_rescoring_with_fewer_judgments() -> None:
-    """Pool 1 has a and x of a, b, c, d, x; and e and f of e, f, y. The relevant ones are a, c, d, e."""
+    """The pools of depth 1 are a, x (of a, b, c, d, x) and e, f (of e, f, y). a, c, d, e are relevant."""
     subject = subject_of(QRELS, RUNS, "AP", top=3)
     report = audited("pool_depth", subject, {"deepest": 3})
     numbers = report.numbers
@@ -216,7 +216,7 @@ def test_unlabelled_systems_keeps_the_judgments_of_the_remaining_runs() -> None:
 
 
 def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
-    """The runs share few documents, so leaving out a run removes most judgments of its documents."""
+    """If runs are left out, many of their documents become unjudged, because few other runs have them."""
     names = [f"d{number:03}" for number in range(200)]
     grades = {f"{t}": {name: int(name[-1] in "05") for name in names} for t in range(6)}
     rng = np.random.default_rng(9)
@@ -227,9 +227,7 @@ def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
     report = audited("unlabelled_systems", subject, {"percents": [20, 50, 90], "repeats": 5})
     bias = [report.numbers[f"bias(P@10)@{p}"] for p in (20, 50, 90)]
     assert all(value is not None and value > 0.01 for value in bias)
-    assert (
-        "of the runs unlabelled, the mean score of the unlabelled runs changes by -0." in report.verdict[-1]
-    )
+    assert "of the runs left out, the mean score of these runs changes by -0." in report.verdict[-1]
 
 
 def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
@@ -237,7 +235,7 @@ def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
     subject = subject_of(qrels, runs, "AP", top=20)
     parameters = {"percents": [20, 60], "repeats": 3, "systems": "removed"}
     report = audited("unlabelled_systems", subject, parameters)
-    assert report.numbers["tau(AP)@20"] is None  # one run has no order
+    assert report.numbers["tau(AP)@20"] is None  # one removed run: no pair to order
     assert report.numbers["tau(AP)@60"] is not None
     assert "the removed runs are too few" in report.undefined[0]
 

@@ -57,7 +57,8 @@ def test_relevant_documents_in_one_version_suffice() -> None:
 
 def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject) -> None:
     report = report_of(versions)
-    # of the 9 pairs that both judge 7 have the same label; 1b falls from 1 to 0, 2b rises from 0 to 2
+    # 7 of the 9 documents judged in both versions have the same label. b falls from 1 to 0 on topic 1 and
+    # rises from 0 to 2 on topic 2.
     [row] = report.table("agreement").records()
     assert (row["aspect"], row["pairs"], row["same"]) == ("relevance", 9, 7 / 9)
     assert report.numbers["same(relevance)"] == 7 / 9
@@ -67,8 +68,9 @@ def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject
     [expected] = agreement(versions.qrels, versions.other_subject.qrels)
     assert report.numbers["kappa(relevance)"] == expected.kappa
     assert report.numbers["alpha(relevance)"] == expected.alpha
-    # linear weights: observed distance (1 + 2) / 9; expected: first 0 1 2 by 4 3 2, second by 4 2 3, so
-    # (4*2*1 + 4*3*2 + 3*4*1 + 3*3*1 + 2*4*2 + 2*2*1) / 81 = 73 / 81
+    # With linear weights, the observed distance is (1 + 2) / 9. The labels 0, 1 and 2 occur 4, 3 and 2 times
+    # in the first version, and 4, 2 and 3 times in the second. So the expected distance is (4*2*1 + 4*3*2 +
+    # 3*4*1 + 3*3*1 + 2*4*2 + 2*2*1) / 81 = 73 / 81.
     assert report.numbers["kappa(relevance)"] == pytest.approx(1 - (3 / 9) / (73 / 81))
 
 
@@ -89,13 +91,14 @@ def test_changes_are_counted_by_topic(versions: AuditSubject) -> None:
 def test_runs_are_ranked_under_both_versions(versions: AuditSubject) -> None:
     report = report_of(versions)
     rows = {row["run"]: row for row in report.table("runs").records() if row["measure"] == "AP"}
-    # one: old 1, a of 2 relevant = 1/2, 1; new a of 2 = 1/2, a b of 3 = 2/3, 1
-    # two: old a b = (1/2 + 2/3)/2, c at rank 2 = 1/4, b at rank 2 = 1/2; new e a = 1, b c of 3 = 2/3, 1/2
+    # AP of `one` under the old judgments: 1; a of 2 relevant, 1/2; 1. New: a of 2, 1/2; a and b of 3, 2/3; 1.
+    # AP of `two`, old: a and b, (1/2 + 2/3)/2; c at rank 2, 1/4; b at rank 2, 1/2. New: e and a, 1; b and c
+    # of 3, 2/3; 1/2.
     assert rows["one"]["score_first"] == pytest.approx((1 + 1 / 2 + 1) / 3, abs=1e-9)
     assert rows["one"]["score_second"] == pytest.approx((1 / 2 + 2 / 3 + 1) / 3, abs=1e-9)
     assert rows["two"]["score_first"] == pytest.approx((7 / 12 + 1 / 4 + 1 / 2) / 3, abs=1e-9)
     assert rows["two"]["score_second"] == pytest.approx((1 + 2 / 3 + 1 / 2) / 3, abs=1e-9)
-    # under the new judgments the two are tied
+    # Under the new judgments, `one` and `two` are tied.
     assert [rows["one"][name] for name in ("rank_first", "rank_second", "rise")] == [1, 1, 0]
     assert [rows["two"][name] for name in ("rank_first", "rank_second", "rise")] == [2, 1, 1]
     assert report.numbers["moved(AP)"] == 1
@@ -141,7 +144,7 @@ def test_only_runs_of_changed_pairs_change_their_group() -> None:
     old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
     subject = subject_of(old, runs, "P@1", other=old)
     assert not any(report_of(subject).table("runs").column("regrouped"))
-    # on a third of the topics all runs now have the same score
+    # Under the new judgments, all runs have the same score on a third of the topics.
     new = qrels_of({scale(1): {t: {"x": int(at % 3 > 0), "y": 0} for at, t in enumerate(topics)}})
     report = report_of(subject_of(old, runs, "P@1", other=new))
     changed = {row["run"] for row in report.table("runs").records() if row["regrouped"]}
@@ -184,7 +187,7 @@ def test_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
     assert not report.table("agreement").rows
     assert report.undefined[-2:] == (
         "relevance: the two versions have different labels",
-        "trust: the other judgments have no such aspect",
+        "trust: the second version has no such aspect",
     )
 
 
@@ -211,7 +214,8 @@ def test_judgments_by_subtopic_are_compared_by_document() -> None:
     old = diverse({"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}, "2": {"a": {"1": 1}}})
     new = diverse({"1": {"a": {"1": 1}, "b": {"2": 1}}, "2": {"a": {"1": 1}}})
     report = report_of(subject_of(old, RUNS, "alpha_nDCG@20", other=new))
-    # topic 1 has subtopics 1 and 2: a 11 -> 10, b 00 -> 01; topic 2: a 1 -> 1: 3 of 5 are the same
+    # On topic 1, the labels by subtopics 1 and 2 change from 11 to 10 (a) and from 00 to 01 (b). On topic 2,
+    # the label of a stays 1. So 3 of 5 labels are the same.
     [row] = report.table("agreement").records()
     assert (row["aspect"], row["pairs"], row["same"]) == ("subtopics", 5, 3 / 5)
     assert report.numbers["changed(subtopics)"] == 2

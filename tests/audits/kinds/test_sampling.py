@@ -63,8 +63,8 @@ def is_plausible(counts: np.ndarray, draws: int, share: float, alpha: float = 1e
     """Return whether the counts are plausible if each document is kept with probability `share`.
 
     Each count must be within its binomial interval, with a Bonferroni correction of `alpha`. The sum of
-    squared deviations must be within that of chi-square, which is conservative because the sample size is
-    fixed.
+    squared deviations must be within its chi-square interval. That interval is conservative, because the
+    sample size is fixed.
     """
     low, high = binom.interval(1 - alpha / len(counts), draws, share)
     deviation = ((counts - draws * share) ** 2 / (draws * share * (1 - share))).sum()
@@ -89,9 +89,9 @@ def test_uniform_sample_is_uniform_without_redraws() -> None:
 def test_uniform_sample_is_redrawn_until_it_has_a_relevant_document() -> None:
     """Compare counts with the conditional probabilities; 2 of 20 documents are relevant, and 5 are kept.
 
-    P(a relevant one is kept | some is) = (5/20) / (1 - C(18,5)/C(20,5)) = .25 / (1 - 210/380) = .558824;
-    for another document: (C(19,4) - C(17,4)) / C(20,5) / (170/380) = (3876 - 2380) / 15504 / .447368 =
-    .215686.
+    P(a given relevant document is kept | some relevant document is kept) = (5/20) / (1 - C(18,5)/C(20,5)) =
+    .25 / (1 - 210/380) = .558824; for another document: (C(19,4) - C(17,4)) / C(20,5) / (170/380) = (3876 -
+    2380) / 15504 / .447368 = .215686.
     """
     judged, draws, rng = judged_of([1, 1] + [0] * 18), 3000, generator(13)
     masks = [next(uniform(rng, judged, [25])) for _ in range(draws)]

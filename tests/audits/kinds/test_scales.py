@@ -6,7 +6,7 @@ from cupel_audits.subject import AuditSubject
 from support.data.audit_subjects import audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import qrels_of, ranked
 
-# Rows are topics, columns are runs: the number of relevant documents among the first 20.
+# The number of relevant documents among the first 20. Rows are topics and columns are runs.
 EXAMPLE = [[6, 7, 12], [2, 4, 9], [11, 10, 16], [4, 6, 6], [8, 9, 15], [1, 5, 8]]
 BINARY = "P@30 SBTO@30 RBP(p=1/2)@30 RBP(p=0.2)@30 RBTO@30 AP@30"
 RBP = "RBP(p=0.5)@30"
@@ -27,7 +27,7 @@ def example() -> AuditSubject:
 
 
 def long(measures: str = BINARY, highest: int = 1) -> AuditSubject:
-    """Return eight runs of 80 documents; floats lose differences of their RBP with p = 1/5."""
+    """Return a subject of eight runs of 80 documents. Floats cannot represent their RBP with p = 1/5."""
     qrels, runs = board(runs=8, topics=8)
     if highest == 1:
         aspect, labels, offsets = qrels.aspects[0], qrels.labels[0], qrels.offsets
@@ -44,7 +44,7 @@ def long(measures: str = BINARY, highest: int = 1) -> AuditSubject:
 
 
 class TestThreeRunsOnSixTopics:
-    """H and the one-way F are those of scipy 1.17.1; the two-way F is that of statsmodels 0.15.0."""
+    """H and the one-way F are from scipy 1.17.1, and the two-way F is from statsmodels 0.15.0."""
 
     def test_two_way_anova_equals_statsmodels(self) -> None:
         report = audited("scales", example())

@@ -17,7 +17,7 @@ ORDERS = (("up", range(9)), ("down", range(8, -1, -1)))
 
 
 def subject_with_precisions(rows: dict[str, list[float]], measure: str = "P@10") -> AuditSubject:
-    """Return runs a, b, ... whose P@10 on each topic are these numbers."""
+    """Return a subject of runs a, b, ... with the given P@10. rows: topic -> P@10 of each run."""
     documents = [f"d{number:02}" for number in range(20)]
     qrels = qrels_of({topic: {name: int(name < "d10") for name in documents} for topic in rows})
     runs = {
@@ -48,14 +48,15 @@ def test_sufficient_number_of_random_topics_is_stated() -> None:
 
 class TestSwaps:
     def test_two_contradicting_topics_always_swap(self) -> None:
-        """One topic prefers a by 0.5 and the other b, so any draw swaps them."""
+        """One topic prefers run a by 0.5, and the other prefers run b, so every draw swaps them."""
         report = audited("topics", subject_with_precisions({"1": [0.7, 0.2], "2": [0.2, 0.7]}), FEW)
         [row] = report.table("swaps").rows
-        assert row == ("P@10", 0.2, 1, 8, 8, 1.0, None)  # the last bin, from 0.2 on; one size has no curve
+        # 0.2 is the last bin, with all larger differences. One size gives no fitted curve.
+        assert row == ("P@10", 0.2, 1, 8, 8, 1.0, None)
         assert report.numbers["lasting(P@10)"] is None
 
     def test_run_that_is_better_on_each_topic_is_never_swapped(self) -> None:
-        """a is better than b by 0.1 on each of eight topics, so also on every set of topics."""
+        """Run a is better than run b by 0.1 on each of eight topics, and so on every set of topics."""
         report = audited(
             "topics", subject_with_precisions({str(n): [n / 10 + 0.1, n / 10] for n in range(8)}), FEW
         )
@@ -154,7 +155,10 @@ class TestSizes:
     def test_topics_needed_is_undefined_for_measures_of_another_scale(self) -> None:
         report = audited("topics", small_subject("DCG@10"), FEW)
         assert report.numbers["needed(DCG@10)"] is None
-        assert report.undefined[-1] == "needed(DCG@10): the given difference is for measures from 0 to 1"
+        assert (
+            report.undefined[-1]
+            == "needed(DCG@10): the given difference applies only to measures from 0 to 1"
+        )
 
 
 def test_trial_does_not_depend_on_other_trials() -> None:

@@ -24,7 +24,7 @@ FEW = {"depth": 2, "look": 3, "cutoffs": [1, 2]}
 
 
 def test_influence_equals_rescoring_with_one_more_judgment() -> None:
-    """Only the lower of two close runs has b, at rank 1, so judging b reverses the two by each measure."""
+    """Only `lower` has b, at rank 1, so judging b reverses `upper` and `lower` by every measure."""
     qrels = qrels_of({"1": {"a": 1, "c": 0}, "2": {"d": 1, "e": 1}})
     runs = lists(
         {

@@ -247,7 +247,8 @@ def test_audit_that_an_earlier_release_prepared_with_unjudged_topics_fails(
     path = system.settings.incoming / "fewer"
     path.write_bytes(pack_qrels(judged_less))
     blob = system.blobs.put_file(path, sha256(path.read_bytes()).hexdigest())
-    with writing(system.engine) as connection:  # now the prepared subject has more topics than are judged
+    # The prepared subject gets more topics than are judged.
+    with writing(system.engine) as connection:
         connection.execute(update(qrels).values(blob=blob))
     work_off(system)
     failed = audit_requests.get(system, BOB, audit.id)

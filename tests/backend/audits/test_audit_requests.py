@@ -46,7 +46,7 @@ def test_version_is_compared_with_the_previous_one_by_default(system: System, se
     def compare(**given: Any) -> audit_requests.AuditView:
         return request_audit(system, kind="qrels_versions", parameters={}, **given)
 
-    with pytest.raises(Invalid, match="none was current before version 1; publish another version"):
+    with pytest.raises(Invalid, match="no version was current before version 1; publish another version"):
         compare()
     for _ in range(2):
         publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))

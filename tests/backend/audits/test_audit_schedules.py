@@ -35,7 +35,7 @@ def add(system: System, **changes: Any) -> audit_schedules.Schedule:
 
 
 def instants(cron: str, zone: str, after: str, number: int) -> list[str]:
-    """Return the next `number` runs, as day and time in UTC."""
+    """Return the next `number` times of a schedule, as day and time in UTC."""
     found = [datetime.fromisoformat(after).astimezone(UTC)]
     for _ in range(number):
         found.append(audit_schedules.compute_next_run(cron, zone, found[-1]))
@@ -46,34 +46,35 @@ def test_next_runs_follow_the_time_zone_across_clock_changes() -> None:
     # Berlin, 2026: 02:00 -> 03:00 on March 29, 03:00 -> 02:00 on October 25 (both at 01:00 UTC)
     spring, autumn = "2026-03-28T00:00+01:00", "2026-10-24T00:00+02:00"
     assert instants("0 12 * * *", "Europe/Berlin", spring, 3) == ["28 11:00", "29 10:00", "30 10:00"]
-    # A skipped time runs right after the clock change.
+    # A time that the clock change skips runs right after the change.
     assert instants("30 2 * * *", "Europe/Berlin", spring, 3) == ["28 01:30", "29 01:00", "30 00:30"]
-    # A repeated time runs once.
+    # A time that the clock change repeats runs once.
     assert instants("30 2 * * *", "Europe/Berlin", autumn, 3) == ["24 00:30", "25 00:30", "26 01:30"]
     # Hourly expressions follow elapsed time.
     hours = instants("0 * * * *", "Europe/Berlin", "2026-10-25T01:30+02:00", 4)
     assert hours == ["25 00:00", "25 01:00", "25 02:00", "25 03:00"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "about"),
-    [
-        ({"cron": "nonsense"}, "invalid expression"),
-        ({"cron": "61 * * * *"}, "invalid expression"),
-        ({"cron": "0 0 * * " + "1," * 100 + "1"}, "invalid expression .* \\(too long\\)"),
-        ({"cron": "*/5 * * * * *"}, "invalid expression .* \\(Wrong number of fields\\)"),
-        ({"cron": "0 0 31 2 *"}, "(never matches|invalid expression)"),
-        ({"cron": "0 3 * * *", "zone": "Mars/Phobos"}, "unknown time zone 'Mars/Phobos'"),
-        ({"cron": "0 3 * * *", "zone": "../etc/passwd"}, "unknown time zone"),
-        ({"cron": "0 3 * * *", "runs": 3}, "cron, runs: give at most one"),
-        ({"zone": "UTC"}, "zone: requires cron"),
-        ({"request": {"kind": "nonsense"}}, "unknown audit 'nonsense'"),
-        ({"request": REQUEST | {"measures": ["nonsense"]}}, "nonsense"),
-    ],
-)
-def test_invalid_schedule_is_refused(judged: System, wrong: dict[str, Any], about: str) -> None:
-    with pytest.raises(Invalid, match=about):
-        add(judged, **wrong)
+INVALID_SCHEDULES: list[tuple[dict[str, Any], str]] = [
+    ({"cron": "nonsense"}, "invalid expression"),
+    ({"cron": "61 * * * *"}, "invalid expression"),
+    ({"cron": "0 0 * * " + "1," * 100 + "1"}, "invalid expression .* \\(too long\\)"),
+    ({"cron": "*/5 * * * * *"}, "invalid expression .* \\(Wrong number of fields\\)"),
+    ({"cron": "0 0 31 2 *"}, "(never matches|invalid expression)"),
+    ({"cron": "0 3 * * *", "zone": "Mars/Phobos"}, "unknown time zone 'Mars/Phobos'"),
+    ({"cron": "0 3 * * *", "zone": "../etc/passwd"}, "unknown time zone"),
+    ({"cron": "0 3 * * *", "runs": 3}, "cron, runs: give at most one"),
+    ({"zone": "UTC"}, "zone: requires cron"),
+    ({"request": {"kind": "nonsense"}}, "unknown audit 'nonsense'"),
+    ({"request": REQUEST | {"measures": ["nonsense"]}}, "nonsense"),
+]
+"""Changes of a valid schedule, each with the beginning of its message."""
+
+
+def test_invalid_schedule_is_refused(judged: System) -> None:
+    for wrong, about in INVALID_SCHEDULES:
+        with pytest.raises(Invalid, match=about):
+            add(judged, **wrong)
 
 
 def test_missed_slots_are_combined_into_one_audit(judged: System, clock: Clock) -> None:
@@ -82,7 +83,7 @@ def test_missed_slots_are_combined_into_one_audit(judged: System, clock: Clock) 
     assert schedule.due_at == clock.now + timedelta(hours=1)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 0
-    clock.forward(5.5 * 3600)  # no scheduler runs meanwhile
+    clock.forward(5.5 * 3600)  # no scheduler runs during this time
     for _ in range(3):
         scheduler_steps.tick(judged)
     assert count_audits(judged) == 1
@@ -114,7 +115,7 @@ def test_slot_is_requested_once_by_two_schedulers_or_after_a_crash(
 
     def request_after_other(*given: Any, **more: Any) -> audit_requests.AuditView:
         monkeypatch.setattr(audit_requests, "request", real)
-        audit_schedules.request_due_audits(judged)  # another scheduler that has read the same state
+        audit_schedules.request_due_audits(judged)  # a second scheduler that has read the same state
         return real(*given, **more)
 
     clock.forward(1)

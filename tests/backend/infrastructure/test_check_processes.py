@@ -91,7 +91,7 @@ def test_process_is_reused_and_replaced_after_its_turns(
 
 
 def start_check(checkers: Checkers, file: dict[str, object]) -> tuple[threading.Thread, list[str]]:
-    """Check a file in a thread; return the thread and the list that gets the detail of the refusal."""
+    """Check a file in a thread. Return the thread and a list to which it appends the detail of a refusal."""
     refusals: list[str] = []
 
     def check() -> None:
@@ -196,7 +196,8 @@ def test_check_process_ends_when_its_service_is_killed(tmp_path: Path) -> None:
     script = "import json, sys; from cupel_backend.infrastructure.check_processes import Checkers, Settings; "
     script += "Checkers(Settings()).check(json.loads(sys.argv[1]))"
     service = subprocess.Popen([sys.executable, "-c", script, json.dumps(endless_request(tmp_path))])
-    writer = os.open(tmp_path / "fifo", os.O_WRONLY)  # returns once the process has opened the file
+    # `open` returns when the check process has opened the FIFO.
+    writer = os.open(tmp_path / "fifo", os.O_WRONLY)
     [process] = until(list_check_processes)
     service.kill()
     service.wait()

@@ -199,7 +199,8 @@ def test_transaction_ended_by_the_idle_timeout_is_temporary_unavailability(engin
         with writing(engine) as connection:
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
             pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            # A transaction sees the processes as its first look found them, so each look is a new one.
+            # A transaction sees only the processes of its first query, so use a new transaction for each
+            # query.
             autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
             with autocommit.connect() as observer:
                 until(lambda: not observer.execute(BACKENDS, {"pid": pid}).scalar_one())
@@ -211,7 +212,7 @@ def test_transaction_ended_by_the_idle_timeout_is_temporary_unavailability(engin
 
 @on_postgresql
 def test_permanent_error_is_not_temporary_unavailability(system: System) -> None:
-    """Check that a row too large for an index is not retried, although psycopg calls it operational."""
+    """Check that a row too large for an index is not retried, although psycopg raises OperationalError."""
     row = insert(turns).values(queue="".join(map(chr, range(1000, 6000))), tenant="t", served_at=system.now())
     with pytest.raises(OperationalError, match="index row"), writing(system.engine) as connection:
         connection.execute(row)

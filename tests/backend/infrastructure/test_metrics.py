@@ -37,7 +37,7 @@ sys.stdin.read()
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Return (name, label values in the order of the label names) -> value of each sample."""
+    """Return (name, label values sorted by label name) -> value for each sample."""
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {
         (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
@@ -178,7 +178,7 @@ def fetch_metrics(port: int) -> dict[tuple[str, ...], float]:
 
 
 def count_done_jobs(port: int) -> float | None:
-    """Return the number of scoring jobs that the worker reports; None while it does not answer."""
+    """Return the number of scoring jobs that the worker reports, or None while it does not answer."""
     with suppress(OSError):
         return fetch_metrics(port).get(("cupel_job_attempts_total", "done", "score"))
     return None

@@ -29,14 +29,14 @@ NO_BROKER = "redis://127.0.0.1:1/0"
 
 
 class RecordedWakeUps:
-    """A sender of wake-ups and its outcomes: (queue, whether the broker took the message)."""
+    """A sender of wake-ups that records (queue, whether the broker accepted the message)."""
 
     def __init__(self, **settings: Any) -> None:
         self.outcomes: list[tuple[str, bool]] = []
         self.wake_ups = WakeUps(Settings(**settings), lambda queue, sent: self.outcomes.append((queue, sent)))
 
     def send(self, queue: str = "score") -> bool:
-        """Send a wake-up, wait for its outcome, and return whether the broker took it."""
+        """Send a wake-up, wait for its outcome, and return whether the broker accepted it."""
         before = len(self.outcomes)
         self.wake_ups.send(queue)
         return until(lambda: self.outcomes[before:])[0][1]

@@ -204,7 +204,7 @@ def test_analysed_track_waits_until_the_scheduler_requests_the_next_analysis(
     system = open_at(analysis_seconds=30)
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
-    assert count_analysed(system) == 1  # at once, because there was no analysis
+    assert count_analysed(system) == 1  # immediately, because there was no analysis
     for number in (1, 2, 3):
         clock.forward(9)
         submit(system, ALICE, run(number))
@@ -249,7 +249,8 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
             HANDLERS[claim.kind](system, claim)
         seen.append(count_analysed(system))
         clock.forward(6)
-    # At 0, 6, ... s: after the first change has waited for 30 s, then 30 s after the next change.
+    # The scheduler ticks at 0, 6, ... s. The first analysis runs when the oldest change has waited for 30 s.
+    # Each later analysis runs 30 s after the first change that follows.
     assert [(6 * place, count) for place, count in enumerate(seen) if count] == [
         (36, 7),
         (78, 14),
@@ -284,7 +285,7 @@ def test_overtaken_job_analyses_the_newest_state(system: System) -> None:
     submit(system, BOB, run(2))
     score(system)
     assert begun is not None
-    HANDLERS[begun.kind](system, begun)  # reads the current state
+    HANDLERS[begun.kind](system, begun)  # the job reads the current state
     assert board(system, measure=begun.payload["measure"]).analysis.submissions == 3
     work_off(system, analysing=True)
     assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
@@ -514,9 +515,8 @@ def test_scoring_has_priority_over_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert job_execution.run_jobs(
-        system, board_analyses.QUEUE, HANDLERS
-    )  # more analyses wait, and the turn ended for scoring
+    # True, because more analyses are queued: the turn ended so that scoring can run.
+    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)
     assert len(open_jobs(system)) == waiting - 1
 
 
@@ -539,7 +539,7 @@ def test_analyses_of_older_releases_are_computed_again(system: System) -> None:
     work_off(system, analysing=True)
     expected = board(system)
     etag = expected.etag
-    old = {  # as a release before max-t/1 stored it
+    old = {  # as stored by a release before max-t/1
         "method": "groups by randomised Tukey HSD",
         "tied_for_first": 3,
         "standings": [

@@ -72,7 +72,7 @@ def test_scores_are_over_judged_topics(system: System, submissions: list[str]) -
 
 
 def store_as_an_earlier_release(system: System) -> None:
-    """Store what a release wrote that scored unjudged topics: 0 on t0 and t3, means over four topics."""
+    """Store rows of a release that scored unjudged topics: 0 on t0 and t3, and means over four topics."""
     with writing(system.engine) as connection:
         row = connection.execute(select(qrels)).one()
         counts = {name: count for name, count in row.counts.items() if name != "unjudged_topics"}

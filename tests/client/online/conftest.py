@@ -22,6 +22,7 @@ from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.job_handlers import HANDLERS
 from cupel_client.api.client import Client
 from cupel_client.main import cli
+from support.audit_priority import usual_priority as usual_priority
 from support.patience import seconds
 from support.service.service_sizes import SizeName, place
 

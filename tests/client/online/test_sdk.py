@@ -183,9 +183,9 @@ def test_upload_interrupted_by_a_killed_gateway_creates_one_submission(
 
 
 class FailingHandler(BaseHTTPRequestHandler):
-    """Handler that fails as `failures` says, one entry per request, then succeeds; it records requests.
+    """Handler that records requests, and fails the first ones with `failures`, one entry per request.
 
-    failures: "break" closes the connection; otherwise a status, followed by the Retry-After header if any.
+    failures: "break" to close the connection, or a status, optionally followed by a Retry-After value.
     """
 
     failures: list[str]

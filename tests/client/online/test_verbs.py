@@ -100,7 +100,10 @@ def test_leaderboard_reports_significance(organiser, judged: str) -> None:
     assert re.search(
         r"of 3 submissions (are not|is) significantly (worse than the best|better)", shown.stdout
     )
-    assert "of 2 pairs of neighbours differ significantly. With 5 topics, a paired t-test" in shown.stdout
+    assert (
+        "of 2 pairs of adjacent submissions differ significantly. With 5 topics, a paired t-test"
+        in shown.stdout
+    )
     assert re.search(
         r"a true difference of 0\.\d+ with power 0\.8, and smaller ones less often\.", shown.stdout
     )
@@ -307,7 +310,7 @@ def test_control_characters_of_the_service_are_escaped(server, organiser, folder
     from cupel_backend.infrastructure.database import writing
     from cupel_backend.infrastructure.tables import submissions, tracks
 
-    with writing(server.system.engine) as connection:  # as an untrusted service could answer
+    with writing(server.system.engine) as connection:  # a response that an untrusted service could send
         connection.execute(update(tracks).where(tracks.c.name == judged).values(title="a\x1b[2Jb\x9b31m"))
         connection.execute(update(submissions).values(name="c\x1b]0;d\x07\u202ee"))
     verbs = ("track list", "track show {}", "runs {}", "leaderboard {}", "watch {}", "runs {} --format csv")

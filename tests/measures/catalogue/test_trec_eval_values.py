@@ -73,10 +73,10 @@ def qrels_at(path: Path) -> Qrels:
 def test_scores_of_75_runs_equal_trec_eval(
     shared: Path, profile: str, version: str, first: int, all_examples: bool
 ) -> None:
-    """Compare all runs with both versions; `make test` compares each run with one of the versions."""
+    """Compare all runs with both versions of trec_eval; `make test` compares a quarter with each."""
     recorded = list(_reference(shared, version).items())
     compared = 0
-    for (collection, qrels_name, run_name), rows in recorded if all_examples else recorded[first::2]:
+    for (collection, qrels_name, run_name), rows in recorded if all_examples else recorded[first::4]:
         if collection == "clef-ehealth-2014-task3" and run_name == AMBIGUOUS_RUN:
             continue
         qrels = qrels_at(shared / "data" / collection / "qrels" / qrels_name)
@@ -85,7 +85,7 @@ def test_scores_of_75_runs_equal_trec_eval(
         assert not wrong, (collection, qrels_name, run_name, wrong[:5])
         assert number == len(rows)  # every name has a measure
         compared += number
-    assert compared > (700_000 if all_examples else 300_000)
+    assert compared > (700_000 if all_examples else 150_000)
 
 
 AMBIGUOUS_RUN = "GRIUM_EN_Run.1.dat"
@@ -120,7 +120,7 @@ def _reference(shared: Path, version: str) -> dict[tuple[str, str, str], list[Ro
 
 @cache
 def _run_file(folder: Path, name: str) -> Path:
-    """Return the path of a run, also in the folders of teams (`Team/output/run1.txt` or `Team_run1.txt`)."""
+    """Return the path of a run, which may be in a team's folder (`Team/output/run1.txt`, `Team_run1.txt`)."""
     for path in folder.rglob("*.gz"):
         local = path.relative_to(folder).as_posix().removesuffix(".gz")
         if name in (local, path.name.removesuffix(".gz"), local.replace("/output/", "/")) or (

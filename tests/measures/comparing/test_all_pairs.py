@@ -30,40 +30,40 @@ SCORES = np.array(
 )
 
 
-def pairs(found: object) -> set[tuple[int, int]]:
+def pairs(result: object) -> set[tuple[int, int]]:
     return {
         (a + 1, b + 1)
-        for a, b, apart in zip(found.first, found.second, found.differs, strict=True)  # type: ignore[attr-defined]
+        for a, b, apart in zip(result.first, result.second, result.differs, strict=True)  # type: ignore[attr-defined]
         if apart
     }
 
 
 class TestWorkedNumbers:
     def test_kruskal_wallis_equals_worked_values(self) -> None:
-        found = kruskal_wallis(SCORES)
-        assert found.statistic == pytest.approx(5.513514, abs=1e-6)
-        assert found.p == pytest.approx(0.063497, abs=1e-4)
-        assert found.difference.tolist() == pytest.approx([-2, -7, -5])
-        assert found.width == pytest.approx(7.197631, abs=1e-4)
-        assert pairs(found) == set()
+        result = kruskal_wallis(SCORES)
+        assert result.statistic == pytest.approx(5.513514, abs=1e-6)
+        assert result.p == pytest.approx(0.063497, abs=1e-4)
+        assert result.difference.tolist() == pytest.approx([-2, -7, -5])
+        assert result.width == pytest.approx(7.197631, abs=1e-4)
+        assert pairs(result) == set()
 
     def test_two_way_anova_equals_worked_values(self) -> None:
-        found = anova(SCORES)
-        assert found.statistic == pytest.approx(26.005587, abs=1e-4)
-        assert found.p == pytest.approx(0.000109, abs=1e-4)
-        assert (found.mse, found.df) == (pytest.approx(0.004972, abs=1e-6), 10)
-        assert found.width == pytest.approx(0.111602, abs=1e-4)
-        assert found.difference.tolist() == pytest.approx([-0.075, -0.283333, -0.208333], abs=1e-6)
-        assert pairs(found) == {(1, 3), (2, 3)}
-        assert found.percent == pytest.approx(100 * 2 / 3)
+        result = anova(SCORES)
+        assert result.statistic == pytest.approx(26.005587, abs=1e-4)
+        assert result.p == pytest.approx(0.000109, abs=1e-4)
+        assert (result.mse, result.df) == (pytest.approx(0.004972, abs=1e-6), 10)
+        assert result.width == pytest.approx(0.111602, abs=1e-4)
+        assert result.difference.tolist() == pytest.approx([-0.075, -0.283333, -0.208333], abs=1e-6)
+        assert pairs(result) == {(1, 3), (2, 3)}
+        assert result.percent == pytest.approx(100 * 2 / 3)
 
     def test_one_way_anova_equals_worked_values(self) -> None:
-        found = anova(SCORES, design="one_way")
-        assert found.statistic == pytest.approx(4.354537, abs=1e-4)
-        assert found.p == pytest.approx(0.032272, abs=1e-4)
-        assert (found.mse, found.df) == (pytest.approx(0.029694, abs=1e-6), 15)
-        assert found.width == pytest.approx(0.258421, abs=1e-4)
-        assert pairs(found) == {(1, 3)}
+        result = anova(SCORES, design="one_way")
+        assert result.statistic == pytest.approx(4.354537, abs=1e-4)
+        assert result.p == pytest.approx(0.032272, abs=1e-4)
+        assert (result.mse, result.df) == (pytest.approx(0.029694, abs=1e-6), 15)
+        assert result.width == pytest.approx(0.258421, abs=1e-4)
+        assert pairs(result) == {(1, 3)}
 
     def test_studentized_range_quantiles_equal_tabulated_values(self) -> None:
         for (systems, df), expected in {
@@ -77,23 +77,23 @@ class TestAgainstScipy:
     def test_kruskal_wallis_with_ties_equals_scipy(self) -> None:
         scores = np.random.default_rng(1).integers(0, 5, (20, 4)) / 4
         expected = stats.kruskal(*scores.T)
-        found = kruskal_wallis(scores)
-        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+        result = kruskal_wallis(scores)
+        assert (result.statistic, result.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
 
     def test_one_way_anova_equals_scipy(self) -> None:
         scores = np.random.default_rng(2).random((15, 5))
         expected = stats.f_oneway(*scores.T)
-        found = anova(scores, design="one_way")
-        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+        result = anova(scores, design="one_way")
+        assert (result.statistic, result.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
         tukey = stats.tukey_hsd(*scores.T).pvalue[np.triu_indices(5, 1)]
-        assert found.differs.tolist() == (tukey < 0.05).tolist()
+        assert result.differs.tolist() == (tukey < 0.05).tolist()
 
     def test_two_way_anova_equals_statsmodels(self) -> None:
         expected = PEER_VALUES["two_way_analysis_of_variance"]
-        found = anova(np.array(expected["scores"]))
-        assert found.statistic == pytest.approx(expected["statistic"], rel=1e-9)
-        assert found.p == pytest.approx(expected["p"], rel=1e-9)
-        assert found.df == expected["df"]
+        result = anova(np.array(expected["scores"]))
+        assert result.statistic == pytest.approx(expected["statistic"], rel=1e-9)
+        assert result.p == pytest.approx(expected["p"], rel=1e-9)
+        assert result.df == expected["df"]
 
 
 class TestRandomisedHsd:
@@ -103,9 +103,9 @@ class TestRandomisedHsd:
         apart = scores[:, 0] - scores[:, 1]
         flips = np.array(list(itertools.product([1, -1], repeat=10))) @ apart
         exact = np.mean(np.abs(flips) >= abs(apart.sum()) * (1 - 1e-12))
-        found = randomised_hsd(scores, replicates=20_000)
-        assert found.pair_p is not None
-        assert found.pair_p[0] == pytest.approx(exact, abs=0.01)
+        result = randomised_hsd(scores, replicates=20_000)
+        assert result.pair_p is not None
+        assert result.pair_p[0] == pytest.approx(exact, abs=0.01)
 
     def test_replicates_are_shared_by_measures_and_independent_of_them(self) -> None:
         rng = np.random.default_rng(6)
@@ -123,9 +123,9 @@ class TestRandomisedHsd:
             np.ptp(sum(row[list(order)] for row, order in zip(scores, deal, strict=True))) / 3
             for deal in itertools.product(orders, repeat=3)
         ]
-        found = randomised_hsd(scores, replicates=30_000)
-        assert found.pair_p is not None
-        for p, apart in zip(found.pair_p, np.abs(found.difference), strict=True):
+        result = randomised_hsd(scores, replicates=30_000)
+        assert result.pair_p is not None
+        for p, apart in zip(result.pair_p, np.abs(result.difference), strict=True):
             assert p == pytest.approx(np.mean(np.array(ranges) >= apart * (1 - 1e-12)), abs=0.01)
 
 
@@ -141,7 +141,7 @@ class TestFamilies:
         assert groups(3, []) == ((0,), (0,), (0,))
         assert groups(3, [(0, 2)]) == ((0,), (0, 1), (1,))
         assert groups(3, [(0, 1), (0, 2), (1, 2)]) == ((0,), (1,), (2,))
-        # Piepho 2004: best and worst apart, the middle ones with both
+        # Piepho 2004: the best and the worst differ; each middle system shares a group with one of them
         assert groups(4, [(0, 2), (0, 3), (1, 3)]) == ((0,), (0, 1), (1, 2), (2,))
         assert groups(1, []) == ((0,),)
         assert groups(0, []) == ()
@@ -154,10 +154,10 @@ class TestFamilies:
     ) -> None:
         systems, different = case
         different = {pair for pair in different if pair[0] != pair[1]}
-        found = groups(systems, sorted(different))
+        result = groups(systems, sorted(different))
         for pair in itertools.combinations(range(systems), 2):
-            assert bool(set(found[pair[0]]) & set(found[pair[1]])) == (pair not in different)
-        assert all(found)
+            assert bool(set(result[pair[0]]) & set(result[pair[1]])) == (pair not in different)
+        assert all(result)
 
     def test_letters_name_the_groups(self) -> None:
         assert [letters(n) for n in (0, 1, 25, 26, 27, 701, 702)] == ["a", "b", "z", "aa", "ab", "zz", "aaa"]
@@ -176,16 +176,16 @@ class TestDegenerate:
     @pytest.mark.filterwarnings("error")
     def test_constant_scores_have_no_significant_pairs(self) -> None:
         for test in (kruskal_wallis, anova, randomised_hsd):
-            found = test(np.full((6, 4), 0.1))
-            assert found.p == 1.0
-            assert not found.differs.any()
+            result = test(np.full((6, 4), 0.1))
+            assert result.p == 1.0
+            assert not result.differs.any()
 
     @pytest.mark.filterwarnings("error")
     def test_all_differences_without_error_variance_are_significant(self) -> None:
         scores = np.arange(6)[:, None] / 10 + [0.0, 0.1, 0.1]
-        found = anova(scores)
-        assert (found.p, found.mse) == (0.0, 0.0)
-        assert found.differs.tolist() == [True, True, False]
+        result = anova(scores)
+        assert (result.p, result.mse) == (0.0, 0.0)
+        assert result.differs.tolist() == [True, True, False]
 
     def test_only_kruskal_wallis_needs_no_interval_scale(self) -> None:
         assert anova(SCORES, scale="ordinal").warnings

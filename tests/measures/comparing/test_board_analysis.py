@@ -13,27 +13,27 @@ def make_scores(shifts: list[float], topics: int = 40, spread: float = 0.05, see
 
 
 def test_different_systems_share_no_group() -> None:
-    [found] = analyse([make_scores([0.0, 0.3, 0.6])], replicates=500)
-    assert [standing.groups for standing in found.standings] == [(2,), (1,), (0,)]
-    assert [standing.in_best_set for standing in found.standings] == [False, False, True]
-    assert [standing.rank.value for standing in found.standings] == [3, 2, 1]
-    assert (found.separable, found.neighbours) == (2, 2)
+    [result] = analyse([make_scores([0.0, 0.3, 0.6])], replicates=500)
+    assert [standing.groups for standing in result.standings] == [(2,), (1,), (0,)]
+    assert [standing.in_best_set for standing in result.standings] == [False, False, True]
+    assert [standing.rank.value for standing in result.standings] == [3, 2, 1]
+    assert (result.separable, result.neighbours) == (2, 2)
 
 
 def test_equal_systems_are_in_best_set() -> None:
-    [found] = analyse([make_scores([0.0, 0.0, 0.0, -0.5])], replicates=500)
-    assert [standing.in_best_set for standing in found.standings] == [True, True, True, False]
-    assert {standing.groups for standing in found.standings[:3]} == {(0,)}
-    assert found.separable == 1
-    assert all((standing.rank.high or 0) - (standing.rank.low or 0) >= 1 for standing in found.standings[:3])
+    [result] = analyse([make_scores([0.0, 0.0, 0.0, -0.5])], replicates=500)
+    assert [standing.in_best_set for standing in result.standings] == [True, True, True, False]
+    assert {standing.groups for standing in result.standings[:3]} == {(0,)}
+    assert result.separable == 1
+    assert all((standing.rank.high or 0) - (standing.rank.low or 0) >= 1 for standing in result.standings[:3])
 
 
 def test_groups_are_those_of_the_test() -> None:
     scores = make_scores(list(np.linspace(0, 0.1, 8)), topics=25)
-    [found] = analyse([scores], replicates=800, seed=3)
+    [result] = analyse([scores], replicates=800, seed=3)
     test = max_t(scores, replicates=800, seed=3)
     for a, b, apart in zip(test.first, test.second, test.differs, strict=True):
-        shared = set(found.standings[a].groups) & set(found.standings[b].groups)
+        shared = set(result.standings[a].groups) & set(result.standings[b].groups)
         assert bool(shared) != apart
 
 
@@ -60,41 +60,41 @@ def test_degenerate_boards_have_a_reason() -> None:
     assert nan.undefined == "a score is undefined or infinite"
     [same] = analyse([np.full((10, 3), 0.1)], replicates=50)
     assert same.undefined is None
-    assert same.smallest_difference is None  # nothing varies: what could be seen is not known
+    assert same.smallest_difference is None  # no variance, so no estimate
     assert [s.rank.value for s in same.standings] == [2, 2, 2]
     assert analyse([np.zeros((0, 2))], replicates=50)[0].undefined == "there are no scores"
     assert analyse([], replicates=50) == []
 
 
 def test_weak_scale_has_a_warning() -> None:
-    [found] = analyse([make_scores([0, 1])], scales=["neither"], replicates=50)
-    assert found.warnings == (
+    [result] = analyse([make_scores([0, 1])], scales=["neither"], replicates=50)
+    assert result.warnings == (
         "the max-T test needs an interval scale, "
         "but the measure has neither an interval nor an ordinal scale",
     )
 
 
 def test_equal_systems_have_no_smallest_difference() -> None:
-    [found] = analyse([np.repeat(np.linspace(0, 1, 8)[:, None], 2, axis=1)])
-    assert (found.undefined, found.smallest_difference) == (None, None)
+    [result] = analyse([np.repeat(np.linspace(0, 1, 8)[:, None], 2, axis=1)])
+    assert (result.undefined, result.smallest_difference) == (None, None)
 
 
 def test_rank_intervals_count_significantly_better_and_worse_systems() -> None:
-    # Two clear winners, two clear losers; within each half the means differ by chance only.
-    [found] = analyse([make_scores([0.5, 0.5, 0.0, 0.0])], replicates=500)
-    assert [(s.rank.low, s.rank.high) for s in found.standings] == [(1, 2), (1, 2), (3, 4), (3, 4)]
-    assert [s.in_best_set for s in found.standings] == [True, True, False, False]
+    # Two systems are clearly better than the other two. Within each half, means differ by chance only.
+    [result] = analyse([make_scores([0.5, 0.5, 0.0, 0.0])], replicates=500)
+    assert [(s.rank.low, s.rank.high) for s in result.standings] == [(1, 2), (1, 2), (3, 4), (3, 4)]
+    assert [s.in_best_set for s in result.standings] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_parts_of_an_analysis_agree(seed: int) -> None:
     scores = make_scores(list(np.linspace(0, 0.08, 9)), topics=15, seed=seed)
-    [found] = analyse([scores], replicates=300)
-    best = max(range(9), key=lambda system: found.standings[system].mean.value or 0)
-    assert found.standings[best].in_best_set
-    for standing in found.standings:
+    [result] = analyse([scores], replicates=300)
+    best = max(range(9), key=lambda system: result.standings[system].mean.value or 0)
+    assert result.standings[best].in_best_set
+    for standing in result.standings:
         assert standing.rank.low is not None
         assert standing.rank.high is not None
         assert standing.rank.low <= (standing.rank.value or 0) <= standing.rank.high
-        if standing.in_best_set:  # no system is significantly better
+        if standing.in_best_set:  # no other system is significantly better
             assert standing.rank.low == 1

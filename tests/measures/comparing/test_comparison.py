@@ -56,8 +56,8 @@ class TestEachPair:
     @pytest.mark.parametrize("test", TESTS)
     def test_pair_equals_the_result_of_the_test(self, test: str) -> None:
         values = scores()
-        found = report(values, choices=Choices(test=test, correction="none")).measures[0]
-        for pair, place in zip(found.differences, (1, 2, 3), strict=True):
+        result = report(values, choices=Choices(test=test, correction="none")).measures[0]
+        for pair, place in zip(result.differences, (1, 2, 3), strict=True):
             assert pair.test == TESTS[test](values[:, place], values[:, 0])
             assert pair.effect == effect_size(values[:, place], values[:, 0])
             [interval] = t_intervals((values[:, place] - values[:, 0])[:, None])
@@ -66,27 +66,27 @@ class TestEachPair:
     def test_p_of_the_t_test_is_corrected_by_holm_over_measures_and_pairs(self) -> None:
         first, second = scores(1), scores(2)
         choices = Choices(test="t", correction="holm")
-        found = report(first[:, :3], N=second[:, :3], choices=choices)
+        result = report(first[:, :3], N=second[:, :3], choices=choices)
         p = [stats.ttest_rel(m[:, place], m[:, 0]).pvalue for m in (first, second) for place in (1, 2)]
         by_hand, largest = [0.0] * 4, 0.0
         for number, place in enumerate(np.argsort(p)):
             largest = max(largest, min(1.0, p[place] * (4 - number)))
             by_hand[place] = largest
-        pairs = [pair for measure in found.measures for pair in measure.differences]
-        assert found.tests == 4
+        pairs = [pair for measure in result.measures for pair in measure.differences]
+        assert result.tests == 4
         assert [pair.corrected_p for pair in pairs] == pytest.approx(by_hand, rel=1e-12)
         assert [pair.significant for pair in pairs] == [value <= 0.05 for value in by_hand]
 
     def test_undefined_p_counts_in_the_family_and_is_not_significant(self) -> None:
-        found = report(scores(), choices=Choices(test="t")).measures[0].differences
-        twin = found[2]
+        result = report(scores(), choices=Choices(test="t")).measures[0].differences
+        twin = result[2]
         assert (twin.test.p, twin.corrected_p, twin.significant) == (None, None, False)
-        assert found[0].test.p is not None
-        assert found[0].corrected_p == pytest.approx(3 * found[0].test.p)
+        assert result[0].test.p is not None
+        assert result[0].corrected_p == pytest.approx(3 * result[0].test.p)
 
     def test_p_without_correction_is_unchanged(self) -> None:
-        found = report(scores(), choices=Choices(correction="none")).measures[0].differences
-        assert [pair.corrected_p for pair in found] == [pair.test.p for pair in found]
+        result = report(scores(), choices=Choices(correction="none")).measures[0].differences
+        assert [pair.corrected_p for pair in result] == [pair.test.p for pair in result]
 
     def test_pair_lists_topics_with_the_largest_differences(self) -> None:
         values = np.array([[0.5, 0.5], [0.1, 0.7], [0.9, 0.2], [0.3, 0.3 + 1e-16], [0.2, 0.3]])
@@ -97,18 +97,18 @@ class TestEachPair:
         assert pair.difference.value == pytest.approx(0.0)
 
     def test_all_pairs_are_compared_in_their_order(self) -> None:
-        found = report(scores(), choices=Choices(all_pairs=True))
-        assert found.pairs == ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
-        assert found.tests == 6
+        result = report(scores(), choices=Choices(all_pairs=True))
+        assert result.pairs == ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+        assert result.tests == 6
 
 
 class TestEachMeasure:
     def test_means_are_correctly_rounded(self) -> None:
         values = scores()
-        found = report(values).measures[0].means
-        assert [mean.value for mean in found] == [math.fsum(column) / 20 for column in values.T]
-        assert found[1].low is not None
-        assert found[1].low < values[:, 1].mean() < (found[1].high or 0)
+        result = report(values).measures[0].means
+        assert [mean.value for mean in result] == [math.fsum(column) / 20 for column in values.T]
+        assert result[1].low is not None
+        assert result[1].low < values[:, 1].mean() < (result[1].high or 0)
 
     def test_detectable_difference_uses_the_pooled_variance(self) -> None:
         values = scores()
@@ -119,7 +119,7 @@ class TestEachMeasure:
 
     def test_groups_are_those_of_randomised_hsd(self) -> None:
         values = scores()
-        found = report(values).measures[0].groups
+        result = report(values).measures[0].groups
         hsd = randomised_hsd(values[:, [0, 2, 1, 3]])  # in the order of names
         apart = {
             frozenset((("base", "less", "more", "same")[a], ("base", "less", "more", "same")[b]))
@@ -128,22 +128,26 @@ class TestEachMeasure:
         }
         for i, name in enumerate(NAMES):
             for j, other in enumerate(NAMES[:i]):
-                assert bool(set(found[i]) & set(found[j])) == (frozenset((name, other)) not in apart)
-        assert found[1] == (0,)  # the best mean is in the first group
+                assert bool(set(result[i]) & set(result[j])) == (frozenset((name, other)) not in apart)
+        assert result[1] == (0,)  # the best mean is in the first group
         assert apart
 
     def test_two_systems_have_no_groups_nor_orders(self) -> None:
-        found = report(scores()[:, :2], N=scores(2)[:, :2])
-        assert (found.measures[0].groups, found.measures[0].groups_undefined, found.orders) == ((), None, ())
+        result = report(scores()[:, :2], N=scores(2)[:, :2])
+        assert (result.measures[0].groups, result.measures[0].groups_undefined, result.orders) == (
+            (),
+            None,
+            (),
+        )
 
     def test_orders_are_compared_by_tau_b(self) -> None:
         first, second = scores(1), scores(2)[:, [1, 0, 3, 2]]
-        [found] = report(first, N=second).orders
-        assert found.overall.value == pytest.approx(
+        [result] = report(first, N=second).orders
+        assert result.overall.value == pytest.approx(
             stats.kendalltau(first.mean(axis=0), second.mean(axis=0))[0]
         )
         taus = [stats.kendalltau(x, y)[0] for x, y in zip(first, second, strict=True)]
-        assert found.by_topic.value == pytest.approx(np.mean(taus))
+        assert result.by_topic.value == pytest.approx(np.mean(taus))
 
     def test_geometric_mean_is_compared_by_logarithms(self) -> None:
         requests = [compared_measure(parse("GMAP"), qrels())]
@@ -151,11 +155,11 @@ class TestEachMeasure:
             text: np.array([[0.5, 0.25], [0.1, 0.2]]) for request in requests for text in request.required
         }
         report = compare(["a", "b"], ["1", "2"], values, requests)
-        found, [apart, _] = report.measures[0], report.aspects
-        assert found.means[0].value == pytest.approx(math.log(0.05) / 2)
-        assert found.differences[0].difference.value == pytest.approx(0.0, abs=1e-12)
-        assert apart.differences == (found.differences[0].difference,)
-        assert found.warnings[-1] == "compared by the mean of the logarithms of its per-topic values"
+        result, [apart, _] = report.measures[0], report.aspects
+        assert result.means[0].value == pytest.approx(math.log(0.05) / 2)
+        assert result.differences[0].difference.value == pytest.approx(0.0, abs=1e-12)
+        assert apart.differences == (result.differences[0].difference,)
+        assert result.warnings[-1] == "compared by the mean of the logarithms of its per-topic values"
 
 
 class TestIndependence:
@@ -201,8 +205,8 @@ class TestIndependence:
 class TestDegenerate:
     @pytest.mark.parametrize("test", TESTS)
     def test_one_topic_gives_undefined_results(self, test: str) -> None:
-        found = report(np.array([[0.25, 0.5, 0.75]]), choices=Choices(test=test))
-        measure = found.measures[0]
+        result = report(np.array([[0.25, 0.5, 0.75]]), choices=Choices(test=test))
+        measure = result.measures[0]
         assert measure.means[1].value == 0.5
         assert measure.means[1].undefined == "there is only one topic"
         assert measure.groups_undefined == "there is only one topic"
@@ -216,16 +220,16 @@ class TestDegenerate:
     @pytest.mark.parametrize("test", TESTS)
     def test_equal_and_constant_scores_do_not_differ(self, test: str) -> None:
         for values in (np.full((5, 3), 0.1), np.repeat(scores(topics=5)[:, :1], 3, axis=1)):
-            found = report(values, N=values, choices=Choices(test=test, all_pairs=True))
-            for pair in found.measures[0].differences:
+            result = report(values, N=values, choices=Choices(test=test, all_pairs=True))
+            for pair in result.measures[0].differences:
                 assert (pair.difference.value, pair.difference.low, pair.difference.high) == (0, 0, 0)
                 assert (pair.test.p is None) == (pair.test.undefined is not None)
                 assert pair.test.p in (None, 1.0)
                 assert pair.topics == (0, 5, 0)
                 assert pair.largest_differences == ()
-            assert found.measures[0].groups == ((0,), (0,), (0,))
+            assert result.measures[0].groups == ((0,), (0,), (0,))
             assert (
-                found.orders[0].overall.undefined
+                result.orders[0].overall.undefined
                 == "all systems score the same under one of the two measures"
             )
 
@@ -275,17 +279,17 @@ class TestMeasureSelection:
     """Measures by aspect, scale types and warnings of a requested measure."""
 
     def test_single_aspect_measure_is_compared_under_each_aspect(self) -> None:
-        found = compared_measure(parse("nDCG(aspect=credibility)@5"), qrels())
-        assert found.variants == (
+        result = compared_measure(parse("nDCG(aspect=credibility)@5"), qrels())
+        assert result.variants == (
             AspectVariant("nDCG@5", "relevance", "nDCG@5"),
             AspectVariant("nDCG@5", "credibility", "nDCG(aspect=credibility)@5"),
         )
-        assert found.unjudged == "Unjudged(aspect=credibility)@5"
+        assert result.unjudged == "Unjudged(aspect=credibility)@5"
 
     def test_combining_measure_is_compared_by_its_components(self) -> None:
-        found = compared_measure(parse("TOMA(of=nDCG@5)"), qrels())
-        assert found.variants == compared_measure(parse("nDCG@5"), qrels()).variants
-        assert found.unjudged == "Unjudged@5"
+        result = compared_measure(parse("TOMA(of=nDCG@5)"), qrels())
+        assert result.variants == compared_measure(parse("nDCG@5"), qrels()).variants
+        assert result.unjudged == "Unjudged@5"
         apart = compared_measure(parse("CAM(of={relevance:AP,credibility:P@3})"), qrels())
         assert [variant.measure for variant in apart.variants] == ["AP", "P(aspect=credibility)@3"]
         assert apart.unjudged == "Unjudged@10"
@@ -296,17 +300,18 @@ class TestMeasureSelection:
             "aspects: {a: {labels: [0, 1]}, b: {labels: [0, 1, 2, 3]}}\nqrels: [{file: q.txt, aspect: a}]\n"
         )
         judged = parse_collection(declared, {"q.txt": b"1 0 d 1\n"}).qrels
-        found = compared_measure(parse("ERR(max_gain=1)@5"), judged)
-        assert [variant.aspect for variant in found.variants] == ["a"]
-        assert "not compared under b: ERR(max_gain=1,aspect=b)@5: max_gain=1 is below 3" in found.notes[0]
+        result = compared_measure(parse("ERR(max_gain=1)@5"), judged)
+        assert [variant.aspect for variant in result.variants] == ["a"]
+        assert "not compared under b: ERR(max_gain=1,aspect=b)@5: max_gain=1 is below 3" in result.notes[0]
 
     def test_scale_type_is_reported_and_checked(self) -> None:
         for text, warned in (("nDCG@5", True), ("P@5", False), ("SBTO@5", False), ("gRBP(p=1/9)", True)):
             requests = [compared_measure(parse(text), qrels())]
             values = {text_: np.random.default_rng(1).random((6, 2)) for text_ in requests[0].required}
-            found = compare(["a", "b"], TOPICS[:6], values, requests).measures[0]
+            result = compare(["a", "b"], TOPICS[:6], values, requests).measures[0]
             assert (
-                any("the randomisation test needs an interval scale" in it for it in found.warnings) == warned
+                any("the randomisation test needs an interval scale" in it for it in result.warnings)
+                == warned
             )
             signs = compare(["a", "b"], TOPICS[:6], values, requests, Choices(test="sign")).measures[0]
             assert [it for it in signs.warnings if "test" in it] == []
@@ -314,9 +319,11 @@ class TestMeasureSelection:
     def test_runs_with_different_judged_shares_have_a_warning(self) -> None:
         requests = [ComparedMeasure(text="M", scale="interval", unjudged="Unjudged@10")]
         shares = np.array([[0.0, 0.1, 0.3], [0.1, 0.2, 0.5]])
-        found = compare(["a", "b", "c"], ["1", "2"], {"M": scores()[:2, :3], "Unjudged@10": shares}, requests)
-        assert found.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
-        assert [(gap.first, gap.second) for gap in found.unjudged_gaps] == [(0, 2)]
+        result = compare(
+            ["a", "b", "c"], ["1", "2"], {"M": scores()[:2, :3], "Unjudged@10": shares}, requests
+        )
+        assert result.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
+        assert [(gap.first, gap.second) for gap in result.unjudged_gaps] == [(0, 2)]
 
     def test_differences_by_aspect_are_reported_once(self) -> None:
         requests = [compared_measure(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]
@@ -325,9 +332,9 @@ class TestMeasureSelection:
             for request in requests
             for text in request.required
         }
-        found = compare(["a", "b"], TOPICS[:6], values, requests)
-        assert [difference.variant.aspect for difference in found.aspects] == ["relevance", "credibility"]
-        [difference] = found.aspects[1].differences
+        result = compare(["a", "b"], TOPICS[:6], values, requests)
+        assert [difference.variant.aspect for difference in result.aspects] == ["relevance", "credibility"]
+        [difference] = result.aspects[1].differences
         under = values["nDCG(aspect=credibility)@5"]
         assert difference == t_intervals((under[:, 1] - under[:, 0])[:, None])[0]
 
@@ -349,10 +356,10 @@ class TestIntervals:
         for seed in range(25):
             rng = np.random.default_rng(seed)
             values = np.round(rng.normal(size=(topics, 5)) + np.linspace(0, 2, 5) * rng.random(), 1)
-            found = compare(
+            result = compare(
                 [*"abcde"], names, {"M": values}, [ComparedMeasure(text="M", scale="interval")], choices
             )
-            for pair in found.measures[0].differences:
+            for pair in result.measures[0].differences:
                 low, high = pair.difference.low, pair.difference.high
                 if low is None or high is None or pair.test.undefined:
                     assert not pair.significant
@@ -372,23 +379,23 @@ class TestIntervals:
 
     def test_all_pairs_use_max_t_by_default(self) -> None:
         values = scores()
-        found = report(values, choices=Choices(all_pairs=True))
+        result = report(values, choices=Choices(all_pairs=True))
         expected = max_t(values)
-        assert found.choices.test_name == "max-t"
-        assert found.tests == 6
-        differences = found.measures[0].differences
+        assert result.choices.test_name == "max-t"
+        assert result.tests == 6
+        differences = result.measures[0].differences
         assert [pair.corrected_p for pair in differences] == np.asarray(expected.pair_p).tolist()
         assert [pair.difference.low for pair in differences] == pytest.approx(-expected.intervals[1])
-        assert found.measures[0].best_set == tuple(np.flatnonzero(expected.in_best_set).tolist())
+        assert result.measures[0].best_set == tuple(np.flatnonzero(expected.in_best_set).tolist())
 
     def test_bca_intervals_are_an_option_with_a_caution(self) -> None:
         values = scores()[:, :2]
-        found = report(values, choices=Choices(interval="bca"))
+        result = report(values, choices=Choices(interval="bca"))
         assert (
-            found.measures[0].differences[0].difference
+            result.measures[0].differences[0].difference
             == intervals((values[:, 1] - values[:, 0])[:, None])[0]
         )
-        assert any("BCa intervals may be too narrow" in warning for warning in found.warnings)
+        assert any("BCa intervals may be too narrow" in warning for warning in result.warnings)
 
     def test_simultaneous_test_with_a_correction_is_refused(self) -> None:
         with pytest.raises(ValueError, match="the max-t test corrects p itself"):

@@ -44,8 +44,8 @@ def study(scores: Floats) -> VarianceComponents:
 def test_variance_components_equal_those_of_the_literature() -> None:
     components = study(SYNTHETIC)
     assert (components.systems, components.topics) == (10, 12)
-    found = (components.system, components.topic, components.residual)
-    assert found == pytest.approx((0.625757575757576, 0.884006734006734, 2.78720538720539), rel=1e-12)
+    result = (components.system, components.topic, components.residual)
+    assert result == pytest.approx((0.625757575757576, 0.884006734006734, 2.78720538720539), rel=1e-12)
     squares = (components.system_square, components.topic_square, components.residual_square)
     assert squares == pytest.approx((10.2962962962963, 11.6272727272727, 2.78720538720539), rel=1e-12)
 
@@ -65,7 +65,7 @@ def test_coefficients_and_their_intervals_equal_those_of_the_literature() -> Non
 
 
 def test_coefficients_of_perfectly_reliable_scores_are_1() -> None:
-    """Systems differ by the same amount on each topic; the topics differ in the second case."""
+    """Systems differ by the same amount on each topic. Topics differ only in the second example."""
     flat = study(np.tile([0.1, 0.3, 0.7], (4, 1)))
     assert flat.relative().coefficient(4) == flat.absolute().coefficient(4) == (1, 1, 1)
     assert flat.relative().topics_needed(0.95) == (1, 1, 1)
@@ -76,7 +76,7 @@ def test_coefficients_of_perfectly_reliable_scores_are_1() -> None:
 
 
 def test_coefficients_without_variance_between_systems_are_0() -> None:
-    """Both systems have the mean 1/2: no number of topics tells them apart."""
+    """Both systems have the mean 1/2, so no number of topics distinguishes them."""
     components = study(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
     assert components.system == components.topic == 0
     assert components.residual == pytest.approx(4 * 2 / 4 / 3)
@@ -115,8 +115,8 @@ def test_coefficients_rise_with_topics_and_phi_is_the_smaller_one(seed: int, tar
     assert components.absolute().value <= components.relative().value
 
 
-def test_number_of_topics_is_that_derived_by_hand() -> None:
-    """19 r n >= 1 for 0.95 / 0.05 = 19: r = 0.5 needs 38 topics, and 38 give 19 / 20."""
+def test_number_of_topics_equals_the_hand_worked_number() -> None:
+    """A coefficient of 0.95 needs r n >= 0.95 / 0.05 = 19, so r = 0.5 needs 38 topics."""
     ratio = SignalRatio(0.5, 0.0, math.inf)
     assert ratio.topics_needed(0.95) == (38, 1, None)
     assert ratio.coefficient(38) == (0.95, 0, 1)
@@ -124,7 +124,7 @@ def test_number_of_topics_is_that_derived_by_hand() -> None:
 
 @pytest.mark.parametrize("name", ["relative", "absolute"])
 def test_intervals_cover_the_true_coefficient(name: str) -> None:
-    """95 per cent of 600 intervals, within 3 standard errors (0.0267); the variances are 1, 1 and 4."""
+    """Of 600 intervals, at least 0.95 - 3 standard errors (0.0267) must cover it. Variances: 1, 1, 4."""
     rng = np.random.default_rng(3)
     true = 20 / (20 + 4) if name == "relative" else 20 / (20 + 1 + 4)
     covered = 0

@@ -23,39 +23,39 @@ RNG = np.random.default_rng(7)
 def outcome(differences: Floats, margin: float, **options: object) -> MarginOutcome:
     """Compare one system with a baseline of zeros."""
     column = np.asarray(differences, dtype=np.float64)[:, None]
-    [found] = compare_with_margin(column, np.zeros_like(column), margin=margin, **options)  # type: ignore[arg-type]
-    return found
+    [result] = compare_with_margin(column, np.zeros_like(column), margin=margin, **options)  # type: ignore[arg-type]
+    return result
 
 
-def one_sided(found: MarginOutcome) -> OneSided:
-    assert found.tests is not None
-    return found.tests
+def one_sided(result: MarginOutcome) -> OneSided:
+    assert result.tests is not None
+    return result.tests
 
 
 class TestOneSidedTests:
     def test_t_equals_scipy(self) -> None:
         differences = RNG.normal(0.01, 0.05, 30)
-        found = one_sided(outcome(differences, 0.02))
+        result = one_sided(outcome(differences, 0.02))
         for p, bound, alternative in (
-            (found.p_better, 0, "greater"),
-            (found.p_no_worse, -0.02, "greater"),
-            (found.p_no_better, 0.02, "less"),
-            (found.p_worse, 0, "less"),
+            (result.p_better, 0, "greater"),
+            (result.p_no_worse, -0.02, "greater"),
+            (result.p_no_better, 0.02, "less"),
+            (result.p_worse, 0, "less"),
         ):
             expected = stats.ttest_1samp(differences, bound, alternative=alternative)
             assert p == pytest.approx(expected.pvalue, rel=1e-12)
         interval = stats.ttest_1samp(differences, 0).confidence_interval(0.9)
-        assert found.interval == pytest.approx((interval.low, interval.high), rel=1e-12)
+        assert result.interval == pytest.approx((interval.low, interval.high), rel=1e-12)
 
     @pytest.mark.parametrize("topics", [5, 9])
     def test_sign_flips_equal_the_exact_permutation_test_of_scipy(self, topics: int) -> None:
         differences = RNG.normal(0.02, 0.05, topics)
-        found = one_sided(outcome(differences, 0.03, test="sign-flip"))
+        result = one_sided(outcome(differences, 0.03, test="sign-flip"))
         for p, bound, alternative in (
-            (found.p_better, 0, "greater"),
-            (found.p_no_worse, -0.03, "greater"),
-            (found.p_no_better, 0.03, "less"),
-            (found.p_worse, 0, "less"),
+            (result.p_better, 0, "greater"),
+            (result.p_no_worse, -0.03, "greater"),
+            (result.p_no_better, 0.03, "less"),
+            (result.p_worse, 0, "less"),
         ):
             expected = stats.permutation_test(
                 (differences - bound,), np.sum, permutation_type="samples", alternative=alternative
@@ -64,19 +64,20 @@ class TestOneSidedTests:
 
     def test_sampled_sign_flips_approach_the_exact_ones(self) -> None:
         differences = RNG.normal(0.02, 0.05, 16)
-        found = one_sided(outcome(differences, 0.03, test="sign-flip"))
+        result = one_sided(outcome(differences, 0.03, test="sign-flip"))
         signs = np.array(list(itertools.product([1, -1], repeat=16)))
         exact = np.mean(signs @ (differences + 0.03) >= (differences + 0.03).sum() - 1e-12)
-        assert found.p_no_worse == pytest.approx(exact, abs=0.001)
+        assert result.p_no_worse == pytest.approx(exact, abs=0.001)
 
     def test_sign_flips_of_four_topics_worked_by_hand(self) -> None:
         # Subset means of 1, 2, 3, 6: 1, 1.5, 2, 2, 2.5, 3, 3, 3, 3.33, 3.5, 3.67, 4, 4, 4.5, 6.
-        found = one_sided(outcome(np.array([1.0, 2, 3, 6]), 2.0, test="sign-flip", alpha=0.2))
-        assert found.p_better == 1 / 16
-        assert found.p_worse == 1
-        assert found.p_no_better == 14 / 16  # 13 of the 15 subset means are at least 2
-        # p of "at most c" is 3 / 16 <= 0.2 for c below the third subset mean, and more from there on
-        assert found.interval == (2.0, 4.0)
+        result = one_sided(outcome(np.array([1.0, 2, 3, 6]), 2.0, test="sign-flip", alpha=0.2))
+        assert result.p_better == 1 / 16
+        assert result.p_worse == 1
+        assert result.p_no_better == 14 / 16  # 13 of the 15 subset means are at least 2
+        # The p of "the mean is at most c" is 3 / 16 <= 0.2 for c below the third smallest subset mean, and
+        # above 0.2 for larger c.
+        assert result.interval == (2.0, 4.0)
 
     @given(
         differences=st.lists(st.floats(-1, 1), min_size=2, max_size=12),
@@ -87,15 +88,15 @@ class TestOneSidedTests:
     def test_interval_and_p_values_agree(
         self, differences: list[float], margin: float, alpha: float, test: MarginTest
     ) -> None:
-        found = one_sided(outcome(np.array(differences), margin, alpha=alpha, test=test))
-        low, high = found.interval
-        assert found.p_no_worse <= found.p_better
-        assert found.p_no_better <= found.p_worse
+        result = one_sided(outcome(np.array(differences), margin, alpha=alpha, test=test))
+        low, high = result.interval
+        assert result.p_no_worse <= result.p_better
+        assert result.p_no_better <= result.p_worse
         for p, distance in (
-            (found.p_better, low),
-            (found.p_no_worse, low + margin),
-            (found.p_no_better, margin - high),
-            (found.p_worse, -high),
+            (result.p_better, low),
+            (result.p_no_worse, low + margin),
+            (result.p_no_better, margin - high),
+            (result.p_worse, -high),
         ):
             if abs(distance) > 1e-9:
                 assert (p <= alpha) == (distance > 0)
@@ -122,11 +123,12 @@ class TestOneSidedTests:
     @pytest.mark.parametrize("test", ["t", "sign-flip"])
     @pytest.mark.parametrize("difference", [-0.1, 0.0, 0.1])
     def test_false_verdicts_are_at_most_alpha(self, test: MarginTest, difference: float) -> None:
-        # 2,000 samples of 12 topics; at a true difference of -m, "no worse" and "equal within" are false
+        # 2,000 samples of 12 topics. At a true difference of -margin, "no worse" and "equal within" are
+        # false.
         samples = np.random.default_rng(3).normal(difference, 0.2, (12, 2000))
-        found = compare_with_margin(samples, np.zeros_like(samples), margin=0.1, test=test)
+        result = compare_with_margin(samples, np.zeros_like(samples), margin=0.1, test=test)
         false = {-0.1: {"no worse", "equal within", "better"}, 0.0: {"better"}, 0.1: {"equal within"}}
-        share = sum(item.verdict in false[difference] for item in found) / len(found)
+        share = sum(item.verdict in false[difference] for item in result) / len(result)
         assert share <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 2000)
 
 
@@ -134,7 +136,7 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("p", "expected"),
         [
-            # p of better, no worse, no better, worse
+            # p of "better", "no worse", "no better" and "worse"
             ((0.30, 0.01, 0.01, 0.70), "equal within"),
             ((0.01, 0.001, 0.04, 0.99), "equal within"),
             ((0.99, 0.04, 0.001, 0.01), "equal within"),
@@ -160,8 +162,8 @@ class TestVerdict:
             (0.018, "better", True),
             (-0.02, "worse", False),
         ):
-            found = outcome(noise + shift, 0.02)
-            assert (found.verdict, found.is_acceptable) == (verdict, acceptable), shift
+            result = outcome(noise + shift, 0.02)
+            assert (result.verdict, result.is_acceptable) == (verdict, acceptable), shift
         assert outcome(5 * noise + 0.01, 0.02).verdict == "no worse"
         assert outcome(9 * noise, 0.02).verdict == "undecided"
 
@@ -173,8 +175,8 @@ class TestVerdict:
         assert outcome(noise, 0.02).significant_direction is None
 
     def test_difference_of_the_margin_is_not_within_it(self) -> None:
-        found = outcome(np.full(10, -0.01), 0.01)
-        assert (found.test, found.verdict) == ("sign-flip", "worse")
+        result = outcome(np.full(10, -0.01), 0.01)
+        assert (result.test, result.verdict) == ("sign-flip", "worse")
         assert outcome(np.full(10, 0.3) - 0.31, 0.01).verdict == "worse"
 
 
@@ -189,7 +191,7 @@ class TestPosterior:
         assert posterior.within == pytest.approx(mass.cdf(0.02) - mass.cdf(-0.02))
 
     def test_posterior_equals_a_sample_from_the_normal_model(self) -> None:
-        # sigma^2 given the data: (n - 1) s^2 / chi^2(n - 1); the mean given sigma: normal
+        # Given the data, sigma^2 is (n - 1) s^2 / chi^2(n - 1). Given sigma, the mean is normal.
         differences, rng = RNG.normal(0.0, 0.05, 8), np.random.default_rng(1)
         variances = 7 * differences.var(ddof=1) / rng.chisquare(7, 200_000)
         means = rng.normal(differences.mean(), np.sqrt(variances / 8))
@@ -201,8 +203,12 @@ class TestPosterior:
 
 class TestUndefined:
     def test_one_topic_is_undecided_with_a_reason(self) -> None:
-        found = outcome(np.array([0.1]), 0.2)
-        assert (found.verdict, found.undefined, found.tests) == ("undecided", "there is only one topic", None)
+        result = outcome(np.array([0.1]), 0.2)
+        assert (result.verdict, result.undefined, result.tests) == (
+            "undecided",
+            "there is only one topic",
+            None,
+        )
 
     @pytest.mark.parametrize(("score", "reason"), [(math.nan, "undefined"), (1e200, "exceeds")])
     def test_undefined_scores_are_undecided_with_a_reason(self, score: float, reason: str) -> None:
@@ -213,16 +219,16 @@ class TestUndefined:
         assert second.undefined is None
 
     def test_equal_differences_use_the_sign_flip_test(self) -> None:
-        found = outcome(np.zeros(8), 0.01)
-        assert (found.test, found.verdict, found.posterior) == ("sign-flip", "equal within", None)
-        [warning] = found.warnings
+        result = outcome(np.zeros(8), 0.01)
+        assert (result.test, result.verdict, result.posterior) == ("sign-flip", "equal within", None)
+        [warning] = result.warnings
         assert warning.startswith("the difference is the same on every topic, so its variance is zero")
-        assert one_sided(found).p_no_worse == 1 / 256
+        assert one_sided(result).p_no_worse == 1 / 256
         assert outcome(np.zeros(4), 0.01).verdict == "undecided"
 
     def test_too_few_topics_for_a_sign_flip_test_have_infinite_bounds(self) -> None:
-        found = one_sided(outcome(np.array([0.1, 0.2, 0.3, 0.2]), 0.01, test="sign-flip"))
-        assert found.interval == (-math.inf, math.inf)
+        result = one_sided(outcome(np.array([0.1, 0.2, 0.3, 0.2]), 0.01, test="sign-flip"))
+        assert result.interval == (-math.inf, math.inf)
 
     @pytest.mark.parametrize("margin", [0, -0.1, math.inf, math.nan])
     def test_margin_must_be_positive(self, margin: float) -> None:

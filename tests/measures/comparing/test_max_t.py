@@ -50,31 +50,31 @@ def naive_p(scores: Floats, pairs: list[tuple[int, int]], replicates: int, seed:
 
 class TestDefinition:
     @pytest.mark.parametrize("seed", range(3))
-    def test_p_is_that_of_a_direct_computation(self, seed: int) -> None:
+    def test_p_equals_a_direct_computation(self, seed: int) -> None:
         scores = made([0.0, 0.02, 0.1, 0.3], seed=seed)
-        found = max_t(scores, replicates=B, seed=seed)
+        result = max_t(scores, replicates=B, seed=seed)
         pairs = list(itertools.combinations(range(4), 2))
-        assert found.pair_p is not None
-        assert found.pair_p.tolist() == naive_p(scores, pairs, B, seed)
+        assert result.pair_p is not None
+        assert result.pair_p.tolist() == naive_p(scores, pairs, B, seed)
 
-    def test_p_of_some_pairs_is_corrected_for_these_only(self) -> None:
+    def test_p_of_selected_pairs_is_corrected_for_those_pairs_only(self) -> None:
         scores, pairs = made([0.0, 0.05, 0.1, 0.1]), [(0, 1), (0, 2), (0, 3)]
-        found = max_t(scores, pairs=pairs, replicates=B)
-        assert found.pair_p is not None
-        assert found.pair_p.tolist() == naive_p(scores, pairs, B, 0)
+        result = max_t(scores, pairs=pairs, replicates=B)
+        assert result.pair_p is not None
+        assert result.pair_p.tolist() == naive_p(scores, pairs, B, 0)
 
-    def test_t_and_error_are_those_of_the_t_test(self) -> None:
+    def test_t_and_error_equal_the_t_test(self) -> None:
         scores = made([0.0, 0.02, 0.1])
-        found = max_t(scores, replicates=50)
+        result = max_t(scores, replicates=50)
         for place, (a, b) in enumerate(((0, 1), (0, 2), (1, 2))):
             expected = stats.ttest_rel(scores[:, a], scores[:, b])
-            assert found.t[place] == pytest.approx(expected.statistic)
-            assert found.error[place] == pytest.approx(stats.sem(scores[:, a] - scores[:, b]))
-            assert found.difference[place] == pytest.approx(scores[:, a].mean() - scores[:, b].mean())
+            assert result.t[place] == pytest.approx(expected.statistic)
+            assert result.error[place] == pytest.approx(stats.sem(scores[:, a] - scores[:, b]))
+            assert result.difference[place] == pytest.approx(scores[:, a].mean() - scores[:, b].mean())
 
     def test_critical_value_of_one_pair_is_near_the_t_quantile(self) -> None:
-        found = max_t(np.random.default_rng(3).normal(size=(40, 2)), replicates=20_000)
-        assert found.critical == pytest.approx(stats.t.ppf(0.975, 39), abs=0.05)
+        result = max_t(np.random.default_rng(3).normal(size=(40, 2)), replicates=20_000)
+        assert result.critical == pytest.approx(stats.t.ppf(0.975, 39), abs=0.05)
 
     def test_statistic_of_a_replicate_is_t_of_the_flipped_differences(self) -> None:
         scores = made([0.0, 0.1, 0.2], topics=8)
@@ -99,10 +99,10 @@ class TestBestSet:
             p = (1 + sum(t >= abs(t_of(d)) - 1e-9 for t in drawn)) / (1 + B)
             if d.mean() < 0:
                 p = (1 + sum(-t >= abs(t_of(d)) - 1e-9 for t in drawn)) / (1 + B)
-            found = max_t(scores, replicates=B)
+            result = max_t(scores, replicates=B)
             worse = 0 if d.mean() > 0 else 1
-            assert found.in_best_set[1 - worse]
-            assert found.in_best_set[worse] == (p > 0.05 and not found.differs[0])
+            assert result.in_best_set[1 - worse]
+            assert result.in_best_set[worse] == (p > 0.05 and not result.differs[0])
 
     def test_clear_winner_is_alone(self) -> None:
         assert max_t(made([0, 0.1, 1.0, 0.2]), replicates=B).in_best_set.tolist() == [
@@ -130,18 +130,18 @@ class TestErrorRate:
             noise = rng.exponential(size=(25, 8)) - 1 if case == "skewed" else rng.normal(size=(25, 8))
             noise[:, :2] *= 5 if case in ("unequal", "partial") else 1
             shifts = [0.0] * 4 + [5.0, 10.0, 15.0, 20.0] if case == "partial" else [0.0] * 8
-            found = max_t(noise + shifts, replicates=B, with_p=False)
-            is_null = np.array(shifts)[found.first] == np.array(shifts)[found.second]
-            wrong += bool((found.differs & is_null).any())
+            result = max_t(noise + shifts, replicates=B, with_p=False)
+            is_null = np.array(shifts)[result.first] == np.array(shifts)[result.second]
+            wrong += bool((result.differs & is_null).any())
         assert wrong / trials <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / trials)
 
-    def test_many_pairs_are_found_without_a_floor(self) -> None:
+    def test_many_pairs_can_differ_significantly(self) -> None:
         scores = made(list(np.linspace(0, 3, 30)), topics=50)  # 435 pairs
-        found = max_t(scores, replicates=999)
-        assert found.pair_p is not None
-        assert found.pair_p.min() == 1 / 1000
-        assert found.percent is not None
-        assert found.percent > 90
+        result = max_t(scores, replicates=999)
+        assert result.pair_p is not None
+        assert result.pair_p.min() == 1 / 1000
+        assert result.percent is not None
+        assert result.percent > 90
 
 
 matrices = st.integers(0, 10_000).flatmap(
@@ -161,12 +161,12 @@ class TestLaws:
     @settings(max_examples=150, deadline=None)
     @given(matrices, st.sampled_from([0.01, 0.05, 0.3]))
     def test_interval_excludes_zero_exactly_if_p_is_at_most_alpha(self, scores: Floats, alpha: float) -> None:
-        found = max_t(scores, replicates=B, alpha=alpha)
-        assert found.pair_p is not None
-        assert ((found.pair_p <= alpha) == found.differs).all()
-        low, high = found.intervals
-        assert (((low > 0) | (high < 0)) == found.differs).all()
-        assert ((low <= found.difference) & (found.difference <= high)).all()
+        result = max_t(scores, replicates=B, alpha=alpha)
+        assert result.pair_p is not None
+        assert ((result.pair_p <= alpha) == result.differs).all()
+        low, high = result.intervals
+        assert (((low > 0) | (high < 0)) == result.differs).all()
+        assert ((low <= result.difference) & (result.difference <= high)).all()
 
     @settings(max_examples=50, deadline=None)
     @given(matrices, st.randoms(use_true_random=False))
@@ -187,10 +187,10 @@ class TestLaws:
         expected = max_t(scores, replicates=B)
         monkeypatch.setattr(sign_flips, "BLOCK", block)
         monkeypatch.setattr(max_t_module, "AT_ONCE", at_once)
-        found = max_t(scores, replicates=B)
-        assert found.critical == expected.critical
+        result = max_t(scores, replicates=B)
+        assert result.critical == expected.critical
         for name in ("pair_p", "differs", "in_best_set"):
-            assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
+            assert getattr(result, name).tobytes() == getattr(expected, name).tobytes()
 
     @pytest.mark.parametrize(("systems", "replicates"), [(2, 1), (3, 7), (5, 8), (9, 300)])
     def test_extension_gives_the_numbers_of_numpy(
@@ -210,11 +210,11 @@ class TestLaws:
     @settings(max_examples=50, deadline=None)
     @given(matrices)
     def test_positive_affine_transforms_change_nothing(self, scores: Floats) -> None:
-        found, other = max_t(scores, replicates=B), max_t(4.0 * scores, replicates=B)
-        assert (found.differs == other.differs).all()
-        assert (found.in_best_set == other.in_best_set).all()
+        result, other = max_t(scores, replicates=B), max_t(4.0 * scores, replicates=B)
+        assert (result.differs == other.differs).all()
+        assert (result.in_best_set == other.in_best_set).all()
 
-    def test_seed_and_replicates_count(self) -> None:
+    def test_seed_and_replicates_change_p(self) -> None:
         scores = made([0.0, 0.02, 0.05])
         p = {
             tuple(np.asarray(max_t(scores, replicates=replicates, seed=seed).pair_p).tolist())
@@ -223,11 +223,11 @@ class TestLaws:
         assert len(p) == 3
 
 
-def _by_pair(found: MaxT, names: Floats) -> dict[tuple[int, int], tuple[object, ...]]:
-    assert found.pair_p is not None
-    columns = zip(found.first, found.second, found.pair_p, found.differs, strict=True)
+def _by_pair(result: MaxT, names: Floats) -> dict[tuple[int, int], tuple[object, ...]]:
+    assert result.pair_p is not None
+    columns = zip(result.first, result.second, result.pair_p, result.differs, strict=True)
     return {
-        (min(names[a], names[b]), max(names[a], names[b])): (p, found.critical, bool(differs))
+        (min(names[a], names[b]), max(names[a], names[b])): (p, result.critical, bool(differs))
         for a, b, p, differs in columns
     }
 
@@ -246,27 +246,27 @@ class TestDegenerate:
     @pytest.mark.filterwarnings("error")
     def test_identical_systems_do_not_differ(self) -> None:
         scores = np.repeat(np.random.default_rng(1).random((10, 1)), 3, axis=1)
-        found = max_t(scores, replicates=B)
-        assert found.pair_p is not None
-        assert found.pair_p.tolist() == [1.0] * 3
-        assert found.t.tolist() == [0.0] * 3
-        assert found.in_best_set.all()
-        assert [bound.tolist() for bound in found.intervals] == [[0.0] * 3] * 2
+        result = max_t(scores, replicates=B)
+        assert result.pair_p is not None
+        assert result.pair_p.tolist() == [1.0] * 3
+        assert result.t.tolist() == [0.0] * 3
+        assert result.in_best_set.all()
+        assert [bound.tolist() for bound in result.intervals] == [[0.0] * 3] * 2
 
     @pytest.mark.filterwarnings("error")
     def test_constant_difference_is_infinitely_significant(self) -> None:
         scores = np.random.default_rng(1).random((20, 1)) + np.array([0.0, 0.1])
-        found = max_t(scores, replicates=B)
-        assert found.pair_p is not None
-        assert (found.t[0], found.pair_p[0]) == (-math.inf, 1 / (1 + B))
-        assert found.in_best_set.tolist() == [False, True]
-        assert [bound[0] for bound in found.intervals] == pytest.approx([-0.1, -0.1])
+        result = max_t(scores, replicates=B)
+        assert result.pair_p is not None
+        assert (result.t[0], result.pair_p[0]) == (-math.inf, 1 / (1 + B))
+        assert result.in_best_set.tolist() == [False, True]
+        assert [bound[0] for bound in result.intervals] == pytest.approx([-0.1, -0.1])
 
-    def test_too_few_replicates_for_alpha_find_nothing(self) -> None:
+    def test_too_few_replicates_for_alpha_give_no_significant_pair(self) -> None:
         scores = np.random.default_rng(1).random((20, 1)) + np.array([0.0, 0.1, 1.0])
-        found = max_t(scores, replicates=10)
-        assert not found.differs.any()
-        low, high = found.intervals
+        result = max_t(scores, replicates=10)
+        assert not result.differs.any()
+        low, high = result.intervals
         assert (low == -math.inf).all()
         assert (high == math.inf).all()
 

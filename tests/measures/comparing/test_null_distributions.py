@@ -63,7 +63,7 @@ class TestOnePair:
         attainable = {
             "t": ALPHA,
             "wilcoxon": _wilcoxon_rate(topics),
-            "sign": 2 * stats.binom.cdf(5, topics, 0.5),  # 5 of 20 or fewer: 0.0414
+            "sign": 2 * stats.binom.cdf(5, topics, 0.5),  # P(at most 5 of 20, or at least 15) = 0.0414
         }
         assert attainable[name] <= ALPHA
         assert at_rate(sum(value <= ALPHA for value in p), number, attainable[name])
@@ -89,7 +89,7 @@ def _wilcoxon_rate(topics: int) -> float:
 
 
 class TestFamilies:
-    """The family-wise error rate: the probability of any false finding among all pairs."""
+    """The family-wise error rate: the probability of at least one false finding among all pairs."""
 
     @pytest.mark.parametrize(
         ("test", "number"),

@@ -34,22 +34,22 @@ class TestAgainstScipy:
     def test_t_test_equals_scipy(self, seed: int) -> None:
         x, y = draws(30, seed, 0.1)
         expected = stats.ttest_rel(x, y)
-        found = t_test(x, y)
-        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
-        assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=1e-12)
+        result = t_test(x, y)
+        assert (result.statistic, result.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+        assert result.interval == pytest.approx(tuple(expected.confidence_interval()), abs=1e-12)
 
-    def test_wilcoxon_ranks_zeros_and_leaves_them_out(self) -> None:
+    def test_wilcoxon_ranks_zeros_and_then_omits_them(self) -> None:
         x = np.array([5, 3, 4, 4, 7, 9, 2, 3, 8, 5.0])
         y = np.array([1, 3, 6, 2, 2, 3, 2, 6, 1, 5.0])
-        found = wilcoxon(x, y)
-        assert found.p == pytest.approx(stats.wilcoxon(x, y, zero_method="pratt").pvalue, abs=1e-12)
-        assert found.p != pytest.approx(stats.wilcoxon(x, y, zero_method="wilcox").pvalue, abs=1e-3)
+        result = wilcoxon(x, y)
+        assert result.p == pytest.approx(stats.wilcoxon(x, y, zero_method="pratt").pvalue, abs=1e-12)
+        assert result.p != pytest.approx(stats.wilcoxon(x, y, zero_method="wilcox").pvalue, abs=1e-3)
 
     def test_sign_test_equals_scipy(self) -> None:
-        found = sign_test([1, 2, 3, 4, 5, 5], [0, 1, 2, 3, 6, 5])
-        assert found.statistic == 4  # of 5: the equal topic is dropped
-        assert found.p == pytest.approx(stats.binomtest(4, 5).pvalue)
-        assert found.p == pytest.approx(2 * (5 + 1) / 2**5)
+        result = sign_test([1, 2, 3, 4, 5, 5], [0, 1, 2, 3, 6, 5])
+        assert result.statistic == 4  # of 5, because the topic without a difference is omitted
+        assert result.p == pytest.approx(stats.binomtest(4, 5).pvalue)
+        assert result.p == pytest.approx(2 * (5 + 1) / 2**5)
 
     def test_randomisation_enumerates_few_topics(self) -> None:
         x, y = draws(11, 3, 0.2)
@@ -68,19 +68,19 @@ class TestAgainstScipy:
             n_resamples=20_000,
             rng=np.random.default_rng(1),
         )
-        found = randomisation(x, y, flips=20_000)
-        assert found.p == pytest.approx(expected.pvalue, abs=0.015)
-        assert found == randomisation(x, y, flips=20_000)
-        assert found.p != randomisation(x, y, flips=20_000, seed=1).p
+        result = randomisation(x, y, flips=20_000)
+        assert result.p == pytest.approx(expected.pvalue, abs=0.015)
+        assert result == randomisation(x, y, flips=20_000)
+        assert result.p != randomisation(x, y, flips=20_000, seed=1).p
 
     def test_wilcoxon_ties_differences_that_are_equal_up_to_rounding(self) -> None:
-        """Use multiples of 0.1, as of P@10; as floats, 0.3 - 0.2 and 0.9 - 0.8 differ from 0.1."""
+        """Use multiples of 0.1, such as P@10. In floats, 0.3 - 0.2 and 0.9 - 0.8 are not equal to 0.1."""
         x = np.array([3, 9, 2, 7, 5, 8, 4, 6, 9, 3, 7])
         y = np.array([2, 8, 1, 4, 6, 5, 4, 3, 7, 1, 8])
         assert wilcoxon(x / 10, y / 10).p == stats.wilcoxon(x, y, zero_method="pratt").pvalue
 
     def test_difference_due_to_rounding_counts_as_zero(self) -> None:
-        apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 under signs that add in another order
+        apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 if the terms are added in another order
         assert randomisation(apart, [0.0] * 6).p == 1.0
         assert randomisation(apart * 3, [0.0] * 18, flips=1000).p == 1.0
 
@@ -93,36 +93,36 @@ class TestAgainstScipy:
             assert together == alone
         spoilt = x.copy()
         spoilt[3, 2] = math.inf
-        found = randomisations(spoilt, y, flips=900)
-        assert found[2].undefined == "a score is undefined or infinite"
-        assert found[:2] + found[3:] == alone[:2] + alone[3:]
+        result = randomisations(spoilt, y, flips=900)
+        assert result[2].undefined == "a score is undefined or infinite"
+        assert result[:2] + result[3:] == alone[:2] + alone[3:]
 
     def test_interval_of_the_mean_equals_scipy(self) -> None:
         values = np.random.default_rng(5).gamma(1.0, size=40)
         expected = stats.bootstrap((values,), np.mean, n_resamples=40_000, rng=np.random.default_rng(2))
-        [found] = intervals(values[:, None], replicates=40_000)
+        [result] = intervals(values[:, None], replicates=40_000)
         low, high = expected.confidence_interval
-        assert found.value == pytest.approx(values.mean())
-        assert (found.low, found.high) == pytest.approx((low, high), abs=0.01)
+        assert result.value == pytest.approx(values.mean())
+        assert (result.low, result.high) == pytest.approx((low, high), abs=0.01)
 
 
 class TestBootstrap:
     def test_asl_is_near_the_share_of_all_resamples(self) -> None:
-        """The expected values come from all 5^5 resamples; 10,000 random ones must be near them."""
+        """The expected values come from all 5^5 resamples. Those of 10,000 random resamples must be near."""
         pairs = {(0, 1): 0.0096, (0, 2): 0.0064, (1, 2): 0.8304}
         scores = np.array([X, Y, C]).T
-        found = discriminative_power(scores, seed=1)
-        assert found.t[0] == pytest.approx(4.863089, abs=1e-6)
+        result = discriminative_power(scores, seed=1)
+        assert result.t[0] == pytest.approx(4.863089, abs=1e-6)
         for place, (pair, expected) in enumerate(pairs.items()):
             assert _exact_asl(scores[:, pair[0]], scores[:, pair[1]]) == pytest.approx(expected, abs=1e-6)
-            assert found.asl[place] == pytest.approx(expected, abs=0.012 if expected > 0.5 else 0.003)
+            assert result.asl[place] == pytest.approx(expected, abs=0.012 if expected > 0.5 else 0.003)
 
     def test_degenerate_pairs_have_defined_results(self) -> None:
         scores = np.array([X, X, np.array(X) + 0.1]).T
-        found = discriminative_power(scores, replicates=500)
-        assert found.asl.tolist() == [1.0, 0.0, 0.0]
-        assert found.t.tolist() == [0.0, -math.inf, -math.inf]
-        assert found.n_discriminated == 2
+        result = discriminative_power(scores, replicates=500)
+        assert result.asl.tolist() == [1.0, 0.0, 0.0]
+        assert result.t.tolist() == [0.0, -math.inf, -math.inf]
+        assert result.n_discriminated == 2
 
     def test_replicates_do_not_depend_on_other_results(self) -> None:
         rng = np.random.default_rng(3)
@@ -138,14 +138,14 @@ class TestBootstrap:
         scores = np.random.default_rng(5).random((10, 400))  # 79,800 pairs
         tracemalloc.start()
         try:
-            found = discriminative_power(scores, replicates=250)
+            result = discriminative_power(scores, replicates=250)
             assert tracemalloc.get_traced_memory()[1] < 100e6
         finally:
             tracemalloc.stop()
         last = [-2, -1]
         alone = discriminative_power(scores[:, last], replicates=250)
-        assert (found.first[-1], found.second[-1]) == (398, 399)
-        assert (found.t[-1], found.asl[-1]) == (alone.t[0], alone.asl[0])
+        assert (result.first[-1], result.second[-1]) == (398, 399)
+        assert (result.t[-1], result.asl[-1]) == (alone.t[0], alone.asl[0])
 
 
 def _exact_asl(x: np.ndarray, y: np.ndarray) -> float:  # type: ignore[type-arg]
@@ -171,9 +171,9 @@ class TestEffect:
         rng = np.random.default_rng(6)
         covered = 0
         for _ in range(400):
-            found = effect_size(rng.normal(0.5, 1.0, 20), np.zeros(20)).interval
-            assert found is not None
-            covered += found[0] <= 0.5 <= found[1]
+            result = effect_size(rng.normal(0.5, 1.0, 20), np.zeros(20)).interval
+            assert result is not None
+            covered += result[0] <= 0.5 <= result[1]
         assert 0.92 <= covered / 400 <= 0.98
 
 
@@ -187,10 +187,10 @@ def test_results_are_never_nan_and_numpy_never_warns(pairs: list[tuple[float, fl
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for test in TESTS.values():
-            found = test(x, y)
-            assert (found.p is None) == (found.undefined is not None)
-            assert found.p is None or 0 <= found.p <= 1
-            assert found.estimate is None or math.isfinite(found.estimate)
+            result = test(x, y)
+            assert (result.p is None) == (result.undefined is not None)
+            assert result.p is None or 0 <= result.p <= 1
+            assert result.estimate is None or math.isfinite(result.estimate)
         effect = effect_size(x, y)
         assert (effect.value is None) == (effect.undefined is not None)
 
@@ -236,25 +236,25 @@ def test_interval_of_a_huge_effect_contains_it() -> None:
     """For a huge effect, only the estimated standard deviation is uncertain: d / (chi / sqrt(df))."""
     for mean in (1e4, 1e6, 5e8):
         first = mean + np.array([-1.0, 0.0, 1.0])
-        found = effect_size(first, np.zeros(3))
-        assert found.value == pytest.approx(mean, rel=1e-6)
+        result = effect_size(first, np.zeros(3))
+        assert result.value == pytest.approx(mean, rel=1e-6)
         ends = [mean * math.sqrt(stats.chi2.ppf(tail, 2) / 2) for tail in (0.025, 0.975)]
-        assert found.interval == pytest.approx(ends, rel=1e-4)
+        assert result.interval == pytest.approx(ends, rel=1e-4)
 
 
 def test_one_topic_discriminates_nothing() -> None:
-    found = discriminative_power([[0.1, 0.2, 0.3]])
-    assert (found.percent, found.undefined) == (None, "there is only one topic")
+    result = discriminative_power([[0.1, 0.2, 0.3]])
+    assert (result.percent, result.undefined) == (None, "there is only one topic")
 
 
 @pytest.mark.filterwarnings("error")
 def test_differences_equal_up_to_their_last_digits_have_a_warning() -> None:
     x = np.array([1e6, 1e6, 1e6 + 1e-9, 1e6])
-    found = t_test(x, np.zeros(4))
-    assert found.undefined is None
-    assert found.statistic is not None
-    assert found.statistic > 1e12
-    assert any("except for rounding errors" in warning for warning in found.warnings)
+    result = t_test(x, np.zeros(4))
+    assert result.undefined is None
+    assert result.statistic is not None
+    assert result.statistic > 1e12
+    assert any("except for rounding errors" in warning for warning in result.warnings)
     assert not t_test(x + np.arange(4), np.zeros(4)).warnings
 
 

@@ -65,24 +65,24 @@ def test_numbers_of_significant_pairs_equal_t_tests_of_each_sample() -> None:
     assert numbers.tolist() == expected
 
 
-def test_interval_of_a_difference_is_that_derived_by_hand() -> None:
-    """Of 10 pairs: 6 - 4 = 20 points. The samples differ by 10 k points, k = 0 to 40, on average by 200.
+def test_interval_of_a_difference_equals_the_hand_worked_interval() -> None:
+    """6 and 4 of 10 pairs differ by 20 percentage points. The samples differ by 10 k points, k = 0 to 40.
 
-    The 2.5% and 97.5% quantiles of the deviations are -190 and 190.
+    Their mean is 200, so the 2.5% and 97.5% quantiles of the deviations are -190 and 190.
     """
     interval = power_difference((6, 4), (list(range(41)), [0] * 41), 10)
     assert (interval.value, interval.low, interval.high) == pytest.approx((20, -170, 210))
 
 
 def test_interval_is_subtracted_from_the_difference() -> None:
-    """Deviations -1, -1, -1 and 3 percentage points: the long upper tail becomes the lower one."""
+    """With deviations of -1, -1, -1 and 3 points, the long upper tail becomes the lower tail."""
     interval = power_difference((5, 5), ([0, 0, 0, 4], [0, 0, 0, 0]), 100, confidence=0.999)
     assert interval.low == pytest.approx(-3, abs=0.05)
     assert interval.high == pytest.approx(1, abs=0.05)
 
 
 def test_interval_covers_the_expected_difference() -> None:
-    """95 per cent of 200 intervals: at least 0.95 - 3 standard errors (0.0154) = 0.904."""
+    """Of 200 intervals, at least 0.95 - 3 standard errors (0.0154) = 0.904 must cover it."""
     bound = t.ppf(0.975, 24)
     first, second = np.triu_indices(8, 1)
 

@@ -1,7 +1,7 @@
 """Sakai, Information Access Evaluation Methodology (Corona, 2015), table 5.1: three systems on twenty topics.
 
-The scores and the results of chapter 5 are those that the tests of elinor (statistical_tests) quote from the
-book. They quote no results of randomised Tukey HSD, so its p is compared with the parametric test.
+The tests of elinor (statistical_tests) quote the scores and the results of chapter 5 from the book. They
+quote no results of randomised Tukey HSD, so its p is compared with the parametric test.
 """
 
 import numpy as np
@@ -20,31 +20,31 @@ SCORES = np.array([A, B, C]).T / 10
 
 
 def test_paired_t_and_effect_size() -> None:
-    found = t_test(SCORES[:, 0], SCORES[:, 1])
-    assert found.estimate == pytest.approx(0.0750, abs=1e-4)
-    assert (found.statistic, found.p) == pytest.approx((2.116, 0.048), abs=1e-3)
-    assert found.interval is not None
-    assert (found.interval[1] - found.interval[0]) / 2 == pytest.approx(0.0742, abs=1e-4)
+    result = t_test(SCORES[:, 0], SCORES[:, 1])
+    assert result.estimate == pytest.approx(0.0750, abs=1e-4)
+    assert (result.statistic, result.p) == pytest.approx((2.116, 0.048), abs=1e-3)
+    assert result.interval is not None
+    assert (result.interval[1] - result.interval[0]) / 2 == pytest.approx(0.0742, abs=1e-4)
     assert effect_size(SCORES[:, 0], SCORES[:, 1]).value == pytest.approx(0.473, abs=1e-3)
 
 
 def test_two_way_anova_gives_the_effect_sizes_of_all_pairs() -> None:
-    found = anova(SCORES)
-    assert found.mse is not None
-    assert (found.difference / found.mse**0.5).tolist() == pytest.approx([0.5070, 0.6760, 0.1690], abs=1e-4)
+    result = anova(SCORES)
+    assert result.mse is not None
+    assert (result.difference / result.mse**0.5).tolist() == pytest.approx([0.5070, 0.6760, 0.1690], abs=1e-4)
 
 
 def test_randomised_hsd_is_near_the_parametric_test() -> None:
-    found, parametric = randomised_hsd(SCORES), anova(SCORES)
+    result, parametric = randomised_hsd(SCORES), anova(SCORES)
     assert parametric.mse is not None
-    assert found.pair_p is not None
+    assert result.pair_p is not None
     q = np.abs(parametric.difference) / (parametric.mse / len(SCORES)) ** 0.5
     expected = studentized_range.sf(q, 3, parametric.df)
-    assert found.pair_p.tolist() == pytest.approx(expected.tolist(), abs=0.06)
+    assert result.pair_p.tolist() == pytest.approx(expected.tolist(), abs=0.06)
     two = randomisation(SCORES[:, 0], SCORES[:, 1])
     assert two.p == pytest.approx(0.048, abs=0.02)  # that of t
 
 
-def test_number_of_topics_equals_that_of_medcalc() -> None:
-    """By the manual of MedCalc, a difference of 8 with standard deviation 12 needs 20 pairs."""
+def test_number_of_topics_equals_medcalc() -> None:
+    """According to the manual of MedCalc, a difference of 8 with standard deviation 12 needs 20 pairs."""
     assert topics_needed(8, 144) == 20

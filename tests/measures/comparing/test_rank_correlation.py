@@ -21,23 +21,23 @@ def test_tau_b_equals_hand_worked_values() -> None:
     assert tau_b((1, 2, 3, 4, 5), (1, 3, 2, 4, 4)).value == pytest.approx(0.737865, abs=1e-6)
     first = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.2, 0.1], [0.3, 0.3, 0.3, 0.3]]
     second = [[0.1, 0.3, 0.2, 0.4], [0.6, 0.3, 0.3, 0.3], [0.1, 0.2, 0.3, 0.4]]
-    found = tau_b_by_topic(first, second)
-    assert found.topics == (pytest.approx(0.666667, abs=1e-6), pytest.approx(0.516398, abs=1e-6), None)
-    assert found.value == pytest.approx(0.591532, abs=1e-6)
-    assert found.undefined_topics == 1
+    result = tau_b_by_topic(first, second)
+    assert result.topics == (pytest.approx(0.666667, abs=1e-6), pytest.approx(0.516398, abs=1e-6), None)
+    assert result.value == pytest.approx(0.591532, abs=1e-6)
+    assert result.undefined_topics == 1
     overall = tau_b(np.mean(first, axis=0).round(12), np.mean(second, axis=0).round(12))
     assert overall.value == pytest.approx(-0.516398, abs=1e-6)
 
 
 @given(vectors)
 def test_tau_b_equals_scipy(both: tuple[list[int], list[int]]) -> None:
-    found = tau_b(*both)
+    result = tau_b(*both)
     expected = kendalltau(*both).statistic
     if math.isnan(expected):
-        assert found.value is None
-        assert found.undefined
+        assert result.value is None
+        assert result.undefined
     else:
-        assert found.value == pytest.approx(expected, abs=1e-12)
+        assert result.value == pytest.approx(expected, abs=1e-12)
 
 
 @given(vectors)
@@ -61,9 +61,11 @@ def test_tau_ap_equals_hand_worked_values() -> None:
     truth = [4, 3, 2, 1]  # systems a, b, c, d
     assert tau_ap(truth, truth).value == 1.0
     assert tau_ap(truth, [1, 2, 3, 4]).value == -1.0
-    # order b, a, c, d: place 2 has 0 of 1 right, place 3 has 2 of 2, place 4 has 3 of 3
+    # Order b, a, c, d. Of the systems above place 2, 0 of 1 are correct; above place 3, 2 of 2; above place
+    # 4, 3 of 3.
     assert tau_ap(truth, [3, 4, 2, 1]).value == pytest.approx(2 / 3 * (0 + 1 + 1) - 1)
-    # order a, b, d, c: places 2 and 3 are right, place 4 has 2 of 3: a swap lower down costs less
+    # Order a, b, d, c. Places 2 and 3 are correct, and 2 of 3 systems above place 4 are correct. So a swap at
+    # lower places costs less.
     assert tau_ap(truth, [4, 3, 1, 2]).value == pytest.approx(2 / 3 * (1 + 1 + 2 / 3) - 1)
     assert tau_ap([1], [1]).undefined
 
@@ -92,10 +94,10 @@ def test_tau_ap_with_ties_is_the_mean_over_all_orders(both: tuple[list[int], lis
 
 
 def test_overlap_equals_hand_worked_values() -> None:
-    # orders a, b, c and a, c, b: agreement 1, 1/2, 1
+    # The orders a, b, c and a, c, b agree by 1, 1/2 and 1 at depths 1, 2 and 3.
     expected = 1 * 0.9**3 + 0.1 / 0.9 * (0.9 + 0.5 * 0.9**2 + 0.9**3)
     assert overlap([3, 2, 1], [3, 1, 2]).value == pytest.approx(expected, abs=1e-12)
-    # a and b tied, then c, against a, b, c: at depth 1 one of 2 + 1; then 1 and 1
+    # a and b tied, then c, against a, b, c. The agreement is 2 * 1 / (2 + 1) at depth 1, then 1 and 1.
     expected = 1 * 0.5**3 + 0.5 / 0.5 * (2 / 3 * 0.5 + 0.5**2 + 0.5**3)
     assert overlap([2, 2, 1], [3, 2, 1], p=0.5).value == pytest.approx(expected, abs=1e-12)
     assert overlap([3, 2, 1], [30, 20, 10]).value == pytest.approx(1.0)
@@ -115,6 +117,6 @@ def test_undefined_correlations_have_a_reason() -> None:
 def test_nan_makes_correlations_undefined() -> None:
     for correlation in (tau_b, tau_ap, overlap):
         for both in (([1.0, math.nan, 2.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [math.nan, 1.0])):
-            found = correlation(*both)
-            assert (found.value, found.undefined) == (None, "a score is undefined")
+            result = correlation(*both)
+            assert (result.value, result.undefined) == (None, "a score is undefined")
     assert tau_b_by_topic([[1.0, math.nan], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]]).topics == (None, 1.0)

@@ -44,18 +44,18 @@ class TestRankBiasedOverlap:
             ("bda", "abcdefg", 0.7021086428571429),
         ],
     )
-    def test_values_equal_those_of_rbo(self, first: str, second: str, expected: float) -> None:
+    def test_values_equal_rbo(self, first: str, second: str, expected: float) -> None:
         assert rank_biased_overlap(ranked(first), ranked(second)) == pytest.approx(expected, abs=1e-12)
         assert rank_biased_overlap(ranked(second), ranked(first)) == pytest.approx(expected, abs=1e-12)
 
-    def test_ties_worked_by_hand(self) -> None:
+    def test_ties_equal_hand_worked_values(self) -> None:
         # S: a, then b and c tied at rank 2. L: b, a, c. p = 0.5.
         # A(1) = 0; A(2): {a, b, c} and {b, a}: 2 * 2 / 5 = 0.8; A(3) = 1.
         # (1 - p) / p * (0 * 0.5 + 0.8 * 0.25 + 1 * 0.125) + 1 * 0.125 = 0.325 + 0.125
         tied = ranked("abc", [3.0, 2.0, 2.0])
         assert rank_biased_overlap(tied, ranked("bac"), p=0.5) == pytest.approx(0.45)
 
-    def test_ties_in_a_shorter_list_worked_by_hand(self) -> None:
+    def test_ties_in_a_shorter_list_equal_hand_worked_values(self) -> None:
         # S: a and b tied at rank 1. L: a, c, b. p = 0.5; s = 2.
         # A(1): {a, b} and {a}: 2 / 3; A(2): {a, b} and {a, c}: 1 / 2;
         # A(3) = 2 * (2 + 0.5 * 1) / (3 + 3) = 5 / 6.
@@ -102,7 +102,7 @@ class TestTau:
     @pytest.mark.parametrize(
         ("first", "second", "expected"),
         [
-            # repro_eval 0.5.0 (_KTU); the first list is in the order of ids, as the paper's union
+            # Values of repro_eval 0.5.0 (_KTU). The first list is in the order of ids, as in the paper.
             ("abcd", "becf", 0.66666666666667),
             ("abcd", "efgh", 1.0),
             ("abcdef", "cabdhe", 0.6),
@@ -112,18 +112,18 @@ class TestTau:
         assert compare_lists(ranked(first), ranked(second)).tau_union == pytest.approx(expected, abs=1e-12)
 
     def test_tau_union_does_not_depend_on_ids(self) -> None:
-        # A swap of the first two of three documents: 2 pairs agree, 1 does not. repro_eval 0.5.0 returns -1.
+        # The first two of three documents are swapped: 2 pairs agree, 1 does not (repro_eval 0.5.0: -1).
         assert tau_union([b"c", b"a", b"b"], [b"a", b"c", b"b"]) == pytest.approx(1 / 3)
 
-    def test_tau_of_shared_documents_ignores_the_others(self) -> None:
-        found = compare_lists(ranked("abcdx"), ranked("ybadc"))
-        # shared: a b c d against b a d c: 4 pairs agree, 2 do not
-        assert (found.shared, found.union, found.tau) == (4, 6, pytest.approx(1 / 3))
+    def test_tau_of_shared_documents_ignores_other_documents(self) -> None:
+        result = compare_lists(ranked("abcdx"), ranked("ybadc"))
+        # The shared documents are ranked a b c d and b a d c: 4 pairs agree, 2 do not.
+        assert (result.shared, result.union, result.tau) == (4, 6, pytest.approx(1 / 3))
 
     def test_documents_with_equal_scores_are_tied(self) -> None:
-        # a > b = c against a > b > c: tau-b = 2 / sqrt(2 * 3)
-        found = compare_lists(ranked("abc", [3, 2, 2]), ranked("abc"))
-        assert found.tau == pytest.approx(2 / math.sqrt(6))
+        # The orders are a > b = c and a > b > c, so tau-b = 2 / sqrt(2 * 3).
+        result = compare_lists(ranked("abc", [3, 2, 2]), ranked("abc"))
+        assert result.tau == pytest.approx(2 / math.sqrt(6))
 
     @pytest.mark.parametrize(
         ("first", "second", "reason"),
@@ -134,8 +134,8 @@ class TestTau:
         ],
     )
     def test_undefined_tau_has_a_reason(self, first: DocumentList, second: DocumentList, reason: str) -> None:
-        found = compare_lists(first, second)
-        assert (found.tau, found.tau_undefined) == (None, reason)
+        result = compare_lists(first, second)
+        assert (result.tau, result.tau_undefined) == (None, reason)
 
     def test_empty_lists_have_no_overlap(self) -> None:
         assert compare_lists(ranked(""), ranked("")).rbo is None
@@ -151,20 +151,20 @@ class TestLists:
     )
 
     def test_lists_follow_the_topics(self) -> None:
-        found = lists_by_topic(self.RANKING, ["3", "2", "1"])
-        assert [item.documents for item in found] == [[b"d"], [], [b"a", b"b", b"c"]]
-        assert [item.ranks.tolist() for item in found] == [[1], [], [1, 2, 2]]
+        result = lists_by_topic(self.RANKING, ["3", "2", "1"])
+        assert [item.documents for item in result] == [[b"d"], [], [b"a", b"b", b"c"]]
+        assert [item.ranks.tolist() for item in result] == [[1], [], [1, 2, 2]]
 
     def test_depth_cuts_each_list(self) -> None:
-        [found] = lists_by_topic(self.RANKING, ["1"], depth=2)
-        assert found.documents == [b"a", b"b"]
+        [result] = lists_by_topic(self.RANKING, ["1"], depth=2)
+        assert result.documents == [b"a", b"b"]
 
     def test_means_leave_out_undefined_topics(self) -> None:
-        found = compare_document_lists(
+        result = compare_document_lists(
             [ranked("abc"), ranked("ab"), ranked("")], [ranked("abc"), ranked("xy"), ranked("")]
         )
-        assert (found.tau, found.rbo, found.shared) == (1.0, pytest.approx(0.5), 0.5)
-        assert [topic.tau for topic in found.topics] == [1.0, None, None]
+        assert (result.tau, result.rbo, result.shared) == (1.0, pytest.approx(0.5), 0.5)
+        assert [topic.tau for topic in result.topics] == [1.0, None, None]
 
 
 ORIGINAL, BASELINE = [0.5, 0.4, 0.9, 0.2, 0.7], [0.3, 0.35, 0.8, 0.25, 0.4]
@@ -172,44 +172,44 @@ REPRODUCED, ITS_BASELINE = [0.45, 0.5, 0.85, 0.1, 0.75], [0.3, 0.3, 0.7, 0.2, 0.
 
 
 class TestScores:
-    def test_values_equal_those_of_repro_eval(self) -> None:
-        found = compare_scores_of_same_system(ORIGINAL, REPRODUCED, (BASELINE, ITS_BASELINE))
-        assert found.rmse == pytest.approx(0.07416198487095664, abs=1e-15)
-        assert found.test.p == pytest.approx(0.7989658591927787, abs=1e-12)
-        assert found.improvements is not None
-        assert found.improvements.effect_ratio == pytest.approx(1.1666666666666665, abs=1e-12)
-        assert found.improvements.delta_ri == pytest.approx(-0.0732600732600735, abs=1e-12)
+    def test_values_equal_repro_eval(self) -> None:
+        result = compare_scores_of_same_system(ORIGINAL, REPRODUCED, (BASELINE, ITS_BASELINE))
+        assert result.rmse == pytest.approx(0.07416198487095664, abs=1e-15)
+        assert result.test.p == pytest.approx(0.7989658591927787, abs=1e-12)
+        assert result.improvements is not None
+        assert result.improvements.effect_ratio == pytest.approx(1.1666666666666665, abs=1e-12)
+        assert result.improvements.delta_ri == pytest.approx(-0.0732600732600735, abs=1e-12)
 
-    def test_values_worked_by_hand(self) -> None:
-        found = compare_scores_of_same_system([0.2, 0.4], [0.4, 0.4], ([0.1, 0.3], [0.2, 0.2]))
-        assert (found.original_mean, found.reproduced_mean) == (pytest.approx(0.3), pytest.approx(0.4))
-        assert found.rmse == pytest.approx(math.sqrt(0.04 / 2))
-        assert found.test.estimate == pytest.approx(0.1)
-        assert found.improvements is not None
-        assert found.improvements.original == pytest.approx(0.1)
-        assert found.improvements.effect_ratio == pytest.approx(0.2 / 0.1)
-        assert found.improvements.original_ri == pytest.approx(0.5)
-        assert found.improvements.reproduced_ri == pytest.approx(1.0)
-        assert found.improvements.delta_ri == pytest.approx(-0.5)
+    def test_values_equal_hand_worked_values(self) -> None:
+        result = compare_scores_of_same_system([0.2, 0.4], [0.4, 0.4], ([0.1, 0.3], [0.2, 0.2]))
+        assert (result.original_mean, result.reproduced_mean) == (pytest.approx(0.3), pytest.approx(0.4))
+        assert result.rmse == pytest.approx(math.sqrt(0.04 / 2))
+        assert result.test.estimate == pytest.approx(0.1)
+        assert result.improvements is not None
+        assert result.improvements.original == pytest.approx(0.1)
+        assert result.improvements.effect_ratio == pytest.approx(0.2 / 0.1)
+        assert result.improvements.original_ri == pytest.approx(0.5)
+        assert result.improvements.reproduced_ri == pytest.approx(1.0)
+        assert result.improvements.delta_ri == pytest.approx(-0.5)
 
     def test_equal_scores_have_no_error_and_no_p(self) -> None:
-        found = compare_scores_of_same_system(ORIGINAL, ORIGINAL, (BASELINE, BASELINE))
-        assert (found.rmse, found.test.p) == (0.0, None)
-        assert found.test.undefined == "the difference is the same on every topic, so its variance is zero"
-        assert found.improvements is not None
-        assert (found.improvements.effect_ratio, found.improvements.delta_ri) == (1.0, 0.0)
+        result = compare_scores_of_same_system(ORIGINAL, ORIGINAL, (BASELINE, BASELINE))
+        assert (result.rmse, result.test.p) == (0.0, None)
+        assert result.test.undefined == "the difference is the same on every topic, so its variance is zero"
+        assert result.improvements is not None
+        assert (result.improvements.effect_ratio, result.improvements.delta_ri) == (1.0, 0.0)
 
     def test_division_by_zero_is_undefined(self) -> None:
-        found = improvements(([0.1, 0.3], [0.3, 0.1]), ([0.1, 0.3], [0.0, 0.0]))
-        assert found is not None
-        assert (found.effect_ratio, found.original_ri) == (None, 0.0)
-        assert (found.reproduced_ri, found.delta_ri) == (None, None)
+        result = improvements(([0.1, 0.3], [0.3, 0.1]), ([0.1, 0.3], [0.0, 0.0]))
+        assert result is not None
+        assert (result.effect_ratio, result.original_ri) == (None, 0.0)
+        assert (result.reproduced_ri, result.delta_ri) == (None, None)
 
     def test_undefined_scores_have_a_reason(self) -> None:
-        found = compare_scores_of_same_system([0.1, math.nan], [0.1, 0.2], ([0.1, 0.2], [0.1, 0.2]))
-        assert (found.rmse, found.improvements) == (None, None)
-        assert found.undefined == "a score is undefined or infinite"
+        result = compare_scores_of_same_system([0.1, math.nan], [0.1, 0.2], ([0.1, 0.2], [0.1, 0.2]))
+        assert (result.rmse, result.improvements) == (None, None)
+        assert result.undefined == "a score is undefined or infinite"
         assert improvements(([0.1], [math.nan]), ([0.1], [0.2])) is None
 
-    def test_root_mean_square_error_is_that_of_the_topics(self) -> None:
+    def test_root_mean_square_error_is_over_topics(self) -> None:
         assert root_mean_square_error([0.0, 0.0, 3.0], [0.0, 4.0, 0.0]) == pytest.approx(math.sqrt(25 / 3))

@@ -10,10 +10,10 @@ from cupel_measures.comparing.swap_rates import count_swaps, fit_decline
 
 class TestCounts:
     def test_swap_counts_equal_hand_worked_ones(self) -> None:
-        """The differences .1, .2, .1 on the first set are -.05, .15, .2 on the second: one swap."""
-        found = count_swaps([0.30, 0.20, 0.10], [0.20, 0.25, 0.05], width=0.05, bins=4)
-        assert found.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which is open
-        assert found.swapped.tolist() == [0, 0, 1, 0]
+        """The differences .1, .2 and .1 on the first set become -.05, .15 and .2 on the second: one swap."""
+        result = count_swaps([0.30, 0.20, 0.10], [0.20, 0.25, 0.05], width=0.05, bins=4)
+        assert result.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which has no upper bound
+        assert result.swapped.tolist() == [0, 0, 1, 0]
 
     def test_swap_count_does_not_depend_on_the_order_of_systems(self) -> None:
         rng = np.random.default_rng(3)
@@ -30,12 +30,12 @@ class TestCounts:
         assert count_swaps([0.3, 0.0], [0.0, 0.0], width=0.1, bins=9).compared.tolist().index(1) == 3
 
     def test_systems_that_tie_on_the_first_set_are_not_counted(self) -> None:
-        found = count_swaps([0.1 + 0.2, 0.3], [0.0, 1.0], width=0.01, bins=2)  # equal but for rounding
-        assert found.compared.tolist() == [0, 0]
+        result = count_swaps([0.1 + 0.2, 0.3], [0.0, 1.0], width=0.01, bins=2)  # equal except for rounding
+        assert result.compared.tolist() == [0, 0]
 
     def test_systems_that_tie_on_the_second_set_are_not_swapped(self) -> None:
-        found = count_swaps([0.4, 0.3], [0.5, 0.5], width=0.2, bins=2)
-        assert (found.compared.tolist(), found.swapped.tolist()) == ([1, 0], [0, 0])
+        result = count_swaps([0.4, 0.3], [0.5, 0.5], width=0.2, bins=2)
+        assert (result.compared.tolist(), result.swapped.tolist()) == ([1, 0], [0, 0])
 
     def test_other_systems_are_refused(self) -> None:
         with pytest.raises(ValueError, match="same systems"):
@@ -46,27 +46,27 @@ class TestExponential:
     @pytest.mark.parametrize(("a", "b"), [(0.5, 0.04), (0.3, 0.5), (0.45, 0.0002)])
     def test_exact_rates_give_their_parameters(self, a: float, b: float) -> None:
         sizes = [2, 5, 10, 15, 25]
-        found = fit_decline(sizes, [a * math.exp(-b * n) for n in sizes], [100.0] * 5)
-        assert found is not None
-        assert found.at(50) == pytest.approx(a * math.exp(-b * 50), abs=2e-6)
+        result = fit_decline(sizes, [a * math.exp(-b * n) for n in sizes], [100.0] * 5)
+        assert result is not None
+        assert result.at(50) == pytest.approx(a * math.exp(-b * 50), abs=2e-6)
 
     def test_fit_uses_weights(self) -> None:
         """A rate of weight 0 has no influence."""
         with_it = fit_decline([1, 2, 3], [0.4, 0.9, 0.1], [1, 0, 1])
         assert with_it == fit_decline([1, 3], [0.4, 0.1], [1, 1])
         assert with_it is not None
-        assert with_it.at(2) == pytest.approx(0.2, abs=1e-5)  # through both: 0.4 / 2 per topic
+        assert with_it.at(2) == pytest.approx(0.2, abs=1e-5)  # through both points: the rate halves per topic
 
     def test_fit_never_rises(self) -> None:
-        found = fit_decline([1, 2, 3], [0.1, 0.2, 0.3], [1, 1, 1])
-        assert found is not None
-        assert found.b == 0
-        assert found.at(10) == pytest.approx(0.2)
+        result = fit_decline([1, 2, 3], [0.1, 0.2, 0.3], [1, 1, 1])
+        assert result is not None
+        assert result.b == 0
+        assert result.at(10) == pytest.approx(0.2)
 
     def test_fit_without_swaps_is_0(self) -> None:
-        found = fit_decline([5, 10], [0, 0], [3, 3])
-        assert found is not None
-        assert found.at(50) == 0
+        result = fit_decline([5, 10], [0, 0], [3, 3])
+        assert result is not None
+        assert result.at(50) == 0
 
     @pytest.mark.parametrize(
         ("sizes", "weights"), [([], []), ([5], [1]), ([5, 10], [1, 0]), ([5, 5], [1, 1])]

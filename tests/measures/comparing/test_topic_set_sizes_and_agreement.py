@@ -31,14 +31,14 @@ class TestSizes:
 
     def test_power_equals_statsmodels(self) -> None:
         for value in PEER_VALUES["powers"]:
-            found = power(value["effect"], 1.0, value["topics"])
-            assert found == pytest.approx(value["power"], abs=1e-6), value
+            result = power(value["effect"], 1.0, value["topics"])
+            assert result == pytest.approx(value["power"], abs=1e-6), value
 
     def test_smallest_difference_is_where_power_is_reached(self) -> None:
-        found = smallest_difference(0.04, 50)
-        assert found is not None
-        assert power(found, 0.04, 50) == pytest.approx(0.8, abs=1e-6)
-        assert topics_needed(found * (1 + 1e-9), 0.04) == 50
+        result = smallest_difference(0.04, 50)
+        assert result is not None
+        assert power(result, 0.04, 50) == pytest.approx(0.8, abs=1e-6)
+        assert topics_needed(result * (1 + 1e-9), 0.04) == 50
 
     def test_pooled_variance_is_twice_the_error_of_the_anova(self) -> None:
         scores = np.random.default_rng(2).random((9, 5))
@@ -65,26 +65,26 @@ class TestSizes:
 class TestAgreement:
     def test_kappa_and_alpha_equal_scikit_learn_and_krippendorff(self) -> None:
         for value in PEER_VALUES["agreements"]:
-            found = label_agreement(value["first"], value["second"], 4)
-            assert found.kappa == pytest.approx(value["kappa"], abs=1e-12), value
-            assert found.alpha == pytest.approx(value["alpha"], abs=1e-9), value
+            result = label_agreement(value["first"], value["second"], 4)
+            assert result.kappa == pytest.approx(value["kappa"], abs=1e-12), value
+            assert result.alpha == pytest.approx(value["alpha"], abs=1e-9), value
 
     def test_agreement_on_one_label_is_undefined(self) -> None:
         assert label_agreement([2, 2, 2], [2, 2, 2], 4).undefined == "all pairs have the same label"
 
     def test_kappa_and_alpha_equal_hand_worked_values(self) -> None:
-        # 2 of 4 the same; expected by chance: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
-        found = label_agreement([0, 0, 1, 1], [0, 0, 0, 1], 2)
-        assert found.same == 0.75
-        assert found.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))
+        # 3 of 4 labels are the same. By chance, 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 are expected to be the same.
+        result = label_agreement([0, 0, 1, 1], [0, 0, 0, 1], 2)
+        assert result.same == 0.75
+        assert result.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))
 
-    def test_qrels_agree_where_both_judge(self) -> None:
+    def test_agreement_is_over_pairs_judged_in_both_qrels(self) -> None:
         scale = Aspect(name="relevance", labels=range(3))
         first = qrels_of({scale: {"1": {"a": 2, "b": 0, "c": 1}, "2": {"a": 1}}})
         second = qrels_of({scale: {"1": {"a": 2, "b": -1, "d": 1}, "2": {"a": 0}}})
-        [found] = agreement(first, second)
-        assert (found.aspect, found.pairs) == ("relevance", 3)  # (1, a), (1, b): the lowest label, (2, a)
-        assert found.same == pytest.approx(2 / 3)
+        [result] = agreement(first, second)
+        assert (result.aspect, result.pairs) == ("relevance", 3)  # (1, a), (1, b) and (2, a)
+        assert result.same == pytest.approx(2 / 3)
         assert label_agreement([], [], 3).undefined == "no topic-document pair is judged in both"
         with pytest.raises(ValueError, match="different labels"):
             agreement(first, qrels_of({Aspect(name="relevance", labels=range(4)): {"1": {"a": 2}}}))
@@ -92,7 +92,7 @@ class TestAgreement:
 
 @pytest.mark.parametrize(("alpha", "expected"), [(0.8, 0.0), (0.9, 0.0), (1e-300, None)])
 def test_extreme_alpha_has_no_smallest_difference(alpha: float, expected: float | None) -> None:
-    """Either alpha alone gives the required power, or no finite t reaches the critical value."""
+    """A large alpha alone gives the required power. For a tiny alpha, the critical value is infinite."""
     assert smallest_difference(0.04, 20, alpha=alpha) == expected
 
 

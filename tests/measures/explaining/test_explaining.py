@@ -62,7 +62,7 @@ class TestTies:
         assert (data["expected_by"], data["standard_error"]) == ("exact", None)
 
     def test_other_orders_can_bring_other_documents_above_the_cut(self) -> None:
-        """At depth 2 the run is a, d; in other orders it is a, b or a, c."""
+        """At depth 2, the run is a, d. Other orders of the tied documents give a, b or a, c."""
         qrels = qrels_of({"1": {"b": 1, "c": 0}})
         for text in ("AP", "SetP"):
             data = part_of(text, TIED, qrels, "ties", depth=2)
@@ -70,7 +70,7 @@ class TestTies:
             assert data["expected"] == pytest.approx(1 / 6)
 
     def test_ties_below_the_cutoff_do_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """b and c are each better than the other by some key, but have ranks 2 to 4."""
+        """b and c are relevant to different subtopics, and have ranks 2 to 4 in any order."""
         monkeypatch.setattr(tie_orders, "SHUFFLES", 2)
         qrels = diverse({"1": {"a": {"s": 1}, "b": {"s": 1}, "c": {"t": 1}}})
         for text, method in (("alpha_nDCG@1", "exact"), ("alpha_nDCG@2", "sampled")):
@@ -85,7 +85,7 @@ class TestTies:
         assert (old["least"], old["expected"], old["greatest"]) == (1 / 2, 3 / 4, 1)
 
     def test_aspects_with_conflicting_best_orders_have_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """a is best by one aspect and b by the other, so only one P@1 can be 1 in the same order."""
+        """a is best by one aspect and b by the other, so no order gives both aspects a P@1 of 1."""
         qrels = qrels_of({scale(1, "x"): {"1": {"a": 1, "b": 0}}, scale(1, "y"): {"1": {"a": 0, "b": 1}}})
         run = {"1": dict.fromkeys("abc", 1.0)}
         few = part_of("CAM(of=P@1)", run, qrels, "ties")
@@ -124,7 +124,7 @@ class TestJudgments:
     """The effect of unjudged documents."""
 
     def test_unjudged_documents_down_to_the_cutoff_get_the_highest_label(self) -> None:
-        """x and w become relevant; y, at rank 4, does not."""
+        """x and w become relevant. y does not, because its rank is 4."""
         data = part_of("P@3", RUN, QRELS, "judgments")
         assert (data["cutoff"], data["by_topic"]["unjudged"]) == (3, {"relevance": [1 / 3, 1 / 2]})
         assert data["by_topic"]["as_lowest"] == data["by_topic"]["least"] == [1 / 3, 0]
@@ -230,7 +230,7 @@ FOUND = {"1": ranked("d1", "d2", "d3")}
 
 class TestParts:
     def test_mean_is_the_sum_of_its_contributions(self) -> None:
-        """Scores by hand: s_rel 0.814567, s_cor 1.0; weights (0.7, 0.3) give 0.870197."""
+        """By hand, s_rel is 0.814567 and s_cor 1.0. The weights 0.7 and 0.3 give 0.870197."""
         data = part_of("CAM(of=nDCG,weights={relevance:0.7,correctness:0.3})", FOUND, TABLE3, "parts")
         assert data["combination"] == "mean"
         rel, cor = data["aspects"]
@@ -243,7 +243,7 @@ class TestParts:
         assert rel["contribution"] + cor["contribution"] == pytest.approx(0.870197, abs=1e-6)
 
     def test_limits_of_a_harmonic_mean_by_aspect(self) -> None:
-        """By hand, d1 d3 with AP: s 0.25 and 1, so 1/s are 4 and 1."""
+        """AP of the run d1 d3 is 0.25 and 1 by aspect, so the reciprocals are 4 and 1."""
         run = {"1": ranked("d1", "d3")}
         for text in ("MM(of=AP)", "H(of=AP)", "WHAM(of=AP)"):
             data = part_of(text, run, TABLE3, "parts")
@@ -259,7 +259,7 @@ class TestParts:
             assert [aspect["limits"] for aspect in data["aspects"]] == limits
 
     def test_each_class_of_toma_has_its_labels_weight_distance_and_documents(self) -> None:
-        """By hand: 10 Euclidean classes; step1 weights of d1, d2, d3 are 5, 7, 3."""
+        """By hand, there are 10 Euclidean classes. The step1 weights of d1, d2 and d3 are 5, 7 and 3."""
         run = {"1": ranked("d1", "x", "y", "z", "w", "d2", "d3")}
         data = part_of("TOMA(of=nDCG@6,label_set=possible)", run, TABLE3, "parts")
         assert data["ranks"] == [[1, 5], [6, 6]]
@@ -281,12 +281,12 @@ class TestParts:
         assert data["unjudged"] == {"documents": [4, 0], "by_topic": [[4, 0]]}
 
     def test_equally_distant_labels_are_one_class(self) -> None:
-        """By hand: 5 Chebyshev classes."""
+        """By hand, there are 5 Chebyshev classes."""
         data = part_of("TOMA(of=AP,distance=chebyshev,label_set=possible)", FOUND, TABLE3, "parts")
         assert [label_class["distance"] for label_class in data["classes"]] == [0, 1, 1.5, 2, 3]
         assert sorted(map(tuple, data["classes"][2]["labels"])) == [("fr", "pc"), ("hr", "pc")]
 
-    def test_scales_too_long_to_list_show_the_labels_that_documents_have(self) -> None:
+    def test_long_scales_list_only_the_labels_of_documents(self) -> None:
         long = [Aspect(name=name, labels=range(101)) for name in "xy"]
         qrels = qrels_of({long[0]: {"1": {"a": 3, "b": 100}}, long[1]: {"1": {"a": 100, "b": 3}}})
         data = part_of("TOMA(of=nDCG)", {"1": ranked("a")}, qrels, "parts")
@@ -312,7 +312,7 @@ class TestProfiles:
         assert [effect["because"] for effect in judged] == [["negatives_judged"], []]
 
     def test_interpolation_rule_is_named(self) -> None:
-        """With R = 3, level 0.4 needs 1.2 documents: 1 by rounding, int(1.2 + 0.9) = 2 as in trec_eval 9."""
+        """For R = 3, level 0.4 is 1.2 documents: 1 by rounding, but int(1.2 + 0.9) = 2 in trec_eval 9."""
         run, qrels = {"1": ranked("a", "x", "b")}, qrels_of({"1": dict.fromkeys("abc", 1)})
         nine, ten = part_of("IPrec@0.4", run, qrels, "profiles")["others"]
         assert (nine["value"], nine["because"]) == (pytest.approx(2 / 3), ["truncated_recall"])
@@ -325,7 +325,7 @@ class TestProfiles:
     ids=["nothing", "an empty topic", "another topic", "one stranger", "all tied"],
 )
 def test_degenerate_runs_are_explained(run: Scored) -> None:
-    """Runs: empty, one document, all tied. Topics: without judgments of an aspect, or without any."""
+    """Use empty, one-document and tied runs, and topics without judgments of one or of any aspect."""
     qrels = qrels_of(
         {scale(2): {"1": {"a": 1}, "2": {"a": 0}}, scale(1, "quality"): {"1": {"b": 1}}},
         subtopics={"1": {"a": {"s": 1}}, "2": {}},

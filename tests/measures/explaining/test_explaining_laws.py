@@ -40,10 +40,10 @@ class TestExplanations:
     @pytest.mark.parametrize("tried", [2, 1000])
     @given(qrels=collections(), scores=tied_runs, depth=st.sampled_from([None, None, 2, 4]))
     @settings(max_examples=25, deadline=None)
-    def test_least_expected_and_greatest_are_those_of_all_orders(
+    def test_least_expected_and_greatest_values_equal_enumeration(
         self, tried: int, qrels: Qrels, scores: dict[str, float], depth: int | None
     ) -> None:
-        """If only two orders are tried, exact values come from a law or a closed form."""
+        """If only two orders are tried, exact values can only come from a law or a closed form."""
         measures = [measure for measure in supported_measures(qrels) if not measure.declaration.texts]
         every = [joined_of({"1": ranked(*order)}, qrels, depth=depth) for order in every_order(scores)]
         values = evaluate(qrels, Joined.stack(every), measures).values
@@ -80,7 +80,7 @@ class TestExplanations:
     def test_bounds_hold_for_all_labels_of_unjudged_documents(
         self, judged: tuple[dict[str, int], dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
-        """Give unjudged documents down to the cutoff random labels or none, and compare with the bounds."""
+        """Give each unjudged document down to the cutoff a random label or none, and check the bounds."""
         known = {aspect: {"1": of} for aspect, of in zip(ASPECTS, judged, strict=True)}
         qrels, run = qrels_of(known), {"1": ranked(*order)}
         measures = [

@@ -30,7 +30,7 @@ class TestJudgedOnly:
     @pytest.mark.parametrize(
         ("text", "cupel", "trec_eval"),
         [
-            ("P(judged_only=True)@3", 1 / 3, 2 / 3),  # documents left: a n b d, or a b d
+            ("P(judged_only=True)@3", 1 / 3, 2 / 3),  # the ranking is a n b d, or a b d in trec_eval profiles
             ("RR(judged_only=True)", 1 / 3, 1 / 2),
             ("AP(judged_only=True)", (1 / 3 + 2 / 4) / 2, (1 / 2 + 2 / 3) / 2),
             ("SetP(judged_only=True)", 2 / 4, 2 / 3),
@@ -39,21 +39,20 @@ class TestJudgedOnly:
             ("SetP", 2 / 6, 2 / 6),
         ],
     )
-    def test_judged_only_ranks_the_documents_that_remain(
-        self, text: str, cupel: float, trec_eval: float
-    ) -> None:
+    def test_judged_only_ranks_judged_documents_only(self, text: str, cupel: float, trec_eval: float) -> None:
         qrels = qrels_of({"1": self.judged})
         run = {"1": ranked(*self.order)}
         assert score_of(text, run, qrels) == pytest.approx(cupel, abs=1e-15)
         assert score_of(text, run, qrels, profile=TREC) == pytest.approx(trec_eval, abs=1e-15)
 
-    def test_toma_document_is_judged_if_all_aspects_are(self) -> None:
+    def test_toma_document_is_judged_if_it_is_judged_for_all_aspects(self) -> None:
         aspects = {
             Aspect(name="x", labels=range(2)): {"1": {"a": 1, "b": 1}},
             Aspect(name="y", labels=range(2)): {"1": {"b": 1}},
         }
         qrels, run = qrels_of(aspects), {"1": ranked("a", "b")}
-        # manhattan: b is best (2), a in the middle (1); only b is judged for both
+        # By the Manhattan distance, b is in the best class (2) and a in the middle one (1). Only b is judged
+        # for both aspects.
         assert score_of("TOMA(of=RR(rel=2,judged_only=True))", run, qrels) == 0.0  # top_half: weights 1, 1, 0
         assert score_of("TOMA(of=RR(rel=2),weighting=step1)", run, qrels) == 0.5
         assert score_of("TOMA(of=RR(rel=2,judged_only=True),weighting=step1)", run, qrels) == 1.0
@@ -214,7 +213,8 @@ def judge_two_aspects(documents: dict[str, tuple[int, int]], x: Aspect = X, y: A
 class TestTOMA:
     def test_embedding_changes_the_order_of_label_tuples(self) -> None:
         qrels, run = judge_two_aspects({"a": (2, 0), "b": (1, 1)}), {"1": ranked("a", "b")}
-        # squared distances from (2, 2): a 4, b 2; with y at 0, 2, 2: a 4, b 1; with x at 0, 0, 3: a 4, b 10
+        # The squared distances of a and b from the best labels are 4 and 2, with y at 0, 2, 2 they are 4 and
+        # 1, and with x at 0, 0, 3 they are 4 and 10.
         assert score_of("TOMA(of=nDCG)", run, qrels) < 1
         assert score_of("TOMA(of=nDCG,embedding={x:[0,0,3]})", run, qrels) == 1
         assert score_of("TOMA(of=nDCG,embedding={y:[0,2,2]})", run, qrels) < 1
@@ -222,7 +222,8 @@ class TestTOMA:
     def test_rational_embeddings_give_exact_classes(self) -> None:
         thirds = "[0,1/3,2/3]"
         qrels, run = judge_two_aspects({"a": (2, 0), "b": (1, 1), "c": (0, 2)}), {"1": ranked(*"abc")}
-        # manhattan: each has distance 2/3 from the best labels; nine tuples form five classes
+        # By the Manhattan distance, each document is 2/3 from the best labels. The nine tuples form five
+        # classes.
         text = f"TOMA(of=nDCG,distance=manhattan,embedding={{x:{thirds},y:{thirds}}},weighting=[9,5,3,1,0])"
         assert score_of(text, run, qrels) == 1.0
         decimals = text.replace("1/3", "0.1").replace("2/3", "0.2")
@@ -235,7 +236,7 @@ class TestTOMA:
 
     def test_observed_label_set_has_the_classes_of_judged_documents(self) -> None:
         qrels = judge_two_aspects({"a": (2, 2), "b": (1, 1), "c": (0, 1)})
-        # three observed tuples: weights 2, 1, 0; label_set=cartesian has nine tuples in six classes
+        # The three observed tuples have the weights 2, 1 and 0. label_set=cartesian would give six classes.
         assert (
             score_of("TOMA(of=nDCG,label_set=observed,weighting=[2,1,0])", {"1": ranked(*"abc")}, qrels) == 1
         )
@@ -256,7 +257,8 @@ class TestTOMA:
 
     def test_missing_aspect_counts_as_its_lowest_label(self) -> None:
         qrels = qrels_of({X: {"1": {"a": 2, "b": 1}}, Y: {"1": {"b": 1}}})
-        # squared distances: a = (2, -) 4, b = (1, 1) 2; the six classes 8 5 4 2 1 0 have weights 0 1 2 3 4 5
+        # The squared distances are 4 for a = (2, -) and 2 for b = (1, 1). The six classes, at squared
+        # distances 8 5 4 2 1 0, have the weights 0 1 2 3 4 5.
         expected = (2 + 3 / math.log2(3)) / (3 + 2 / math.log2(3))
         assert score_of("TOMA(of=nDCG)", {"1": ranked("a", "b")}, qrels) == pytest.approx(expected, abs=1e-15)
 

@@ -34,7 +34,7 @@ SEED = 7
 def sample_judgments(qrels: Qrels, share: int, rng: random.Random) -> Qrels:
     """Return a sample of `share` percent of the judged documents of each topic.
 
-    It keeps at least 1 relevant document and 10 other ones.
+    The sample keeps at least 1 relevant and 10 other documents of a topic.
     """
     judged = qrels.subtopics
     assert judged is not None
@@ -56,7 +56,7 @@ Curves = dict[tuple[str, int], tuple[float, float]]
 
 
 def correlation_curves(collection: Collection) -> Curves:
-    """Return the correlations of every measure at every share of the judgments."""
+    """Return (measure, share of the judgments) -> mean tau with each of the two references."""
     rng = random.Random(SEED)
     runs = list(runs_over(collection, rng).values())
     texts, qrels = texts_in(collection), diverse(collection.judged)

@@ -31,7 +31,7 @@ def score_topic(text: str, order: str, judged: dict[str, dict[str, int]]) -> flo
 
 
 class TestDiversityExample:
-    """An example for Hui, PIKM 2014, eq. 1-3: the run is b, a, x, c, d, e, the ideal c, a, e, b, d."""
+    """An example for Hui, PIKM 2014, eq. 1-3. The run is b a x c d e, and the ideal ranking c a e b d."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -57,10 +57,10 @@ class TestDiversityExample:
         ]
         assert gains == pytest.approx([1, 1.5, 0, 1.5, 0, 0.5], abs=1e-12)
 
-    def test_ideal_ranking_equals_the_worked_one(self) -> None:
+    def test_ideal_ranking_equals_the_worked_ranking(self) -> None:
         qrels = diverse({"1": JUDGED})
         ideal = SubtopicPool.of(qrels, negatives_judged=True).ideal(None, 0.5, None).hits
-        assert [qrels.documents[i] for i in ideal.document] == [*"caeb"]  # d, with no gain, is left out
+        assert [qrels.documents[i] for i in ideal.document] == [*"caeb"]  # d has no gain, so it is omitted
         assert ideal.rank.tolist() == [1, 2, 3, 4]
         assert [score_topic(name, "caebd", JUDGED) for name in ("alpha_nDCG", "nERR_IA", "nNRBP")] == [
             1,
@@ -84,7 +84,7 @@ class TestDiversityExample:
 
 
 def test_alpha_of_err_ia_is_the_probability_of_satisfaction() -> None:
-    # ERR of subtopic 1 for b, a: 0.3 + 0.3 * 0.7 / 2; of 2: 0.3 / 2; of 3: 0
+    # ERR of the ranking b a is 0.3 + 0.3 * 0.7 / 2 for subtopic 1, 0.3 / 2 for 2, and 0 for 3.
     expected = (0.3 + 0.3 * 0.7 / 2 + 0.3 / 2) / 3
     assert score_topic("ERR_IA(alpha=0.3,normalise=False)", "ba", JUDGED) == pytest.approx(
         expected, abs=1e-15
@@ -92,7 +92,8 @@ def test_alpha_of_err_ia_is_the_probability_of_satisfaction() -> None:
 
 
 def test_intent_aware_measures_are_means_over_subtopics() -> None:
-    # R of 1, 2, 3 is 2 each; ranks of 1: 1 2; of 2: 2 4; of 3: 4 6
+    # Each subtopic has 2 relevant documents. Their ranks are 1 and 2 for subtopic 1, 2 and 4 for 2, 4 and 6
+    # for 3.
     ap = ((1 + 1) / 2 + (1 / 2 + 2 / 4) / 2 + (1 / 4 + 2 / 6) / 2) / 3
     assert score_topic("AP_IA", "baxcde", JUDGED) == pytest.approx(ap, abs=1e-15)
     assert score_topic("P_IA@4", "baxcde", JUDGED) == pytest.approx(5 / 12, abs=1e-15)
@@ -108,7 +109,7 @@ def test_intent_aware_measures_are_means_over_subtopics() -> None:
 
 
 class TestScoresAboveTheIdeal:
-    """Each document has a first gain of 3, so the greedy ideal starts with z and is not optimal."""
+    """Each document alone has a gain of 3, so the greedy ideal starts with z, which is not optimal."""
 
     judged = {  # noqa: RUF012
         "b": dict.fromkeys("123", 1),
@@ -165,7 +166,7 @@ class TestEdgeCases:
         )
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_document_on_all_subtopics_scores_1_or_its_weight(self, name: str) -> None:
+    def test_document_relevant_to_all_subtopics_scores_1_or_its_weight(self, name: str) -> None:
         value = score_topic(_with_cutoff(name), "a", {"a": {"1": 1, "2": 3}})
         assert value == pytest.approx({"P_IA": 1 / 20, "NRBP": 1 - 0.5 * 0.5}.get(name, value), abs=1e-15)
         if name in ("alpha_nDCG", "nERR_IA", "nNRBP", "AP_IA", "StRecall"):

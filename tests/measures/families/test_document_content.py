@@ -88,7 +88,7 @@ class TestContentExample:
         corpus = Corpus.of(TEXTS)
         a, c, a_model = (corpus.mean(np.array(places)) for places in ([0], [2], [0]))
         assert 1 - Targets(corpus=corpus, models=[c]).closeness(a)[0] == pytest.approx(0.595437, abs=CLOSE)
-        # KL(a || collection): with smoothing close to 1 the model of a document is the collection
+        # KL(a || collection), where the ranking is the whole collection
         targets = Targets(corpus=corpus, models=[a_model], divergence="kl")
         background = corpus.background
         lengths = np.array([4, 3, 3, 2, 2]) / 14
@@ -125,7 +125,7 @@ class TestContentExample:
         reference = np.array([[1.0, 2, 3], [2, 2, 3], [1, 2, 4]])
         selected = select_topics(["t1", "t2", "t3"], novel, reference, 2)
         assert selected.topics == ("t1", "t3")
-        assert selected.taus == pytest.approx([1.0, 2 / 6**0.5])  # (1, 2, 3) and (1, 2.5, 2.5) in that order
+        assert selected.taus == pytest.approx([1.0, 2 / 6**0.5])  # tau of (1, 2.5, 2.5)
 
 
 class TestEdgeCases:
@@ -202,7 +202,7 @@ class TestParameters:
         assert score_topic(measure.format(options), "xyz") == 0
 
     def test_a_subtopic_without_kept_terms_has_closeness_0(self) -> None:
-        """The best term is mac, which only subtopic 2 has: its document c is the best ranking."""
+        """The only kept term is mac. Only subtopic 2 has it, so its document c is the best ranking."""
         assert select_terms(["ab", "c"], TEXTS, 1) == ("mac",)
         for measure in ("LMD(depth=1,terms=1)", "soft_alpha_nDCG(terms=1)"):
             assert [score_topic(measure, order) for order in ("c", "a", "d", "x")] == [1, 0, 0, 0]
@@ -215,7 +215,7 @@ class TestParameters:
             == score_topic("LMD", "ac", document_texts=without)
             != score_topic("LMD", "ac")
         )
-        # computer and fruit occur twice each; ties are broken alphabetically
+        # computer and fruit occur twice each, so the alphabetical order decides which of them is removed.
         without = texts_of(
             {d: text.replace("apple", "").replace("computer", "") for d, text in WORDS.items()}
         )
@@ -224,7 +224,7 @@ class TestParameters:
         )
         assert score_topic("LMD(stop=100)", "ac") == 0
 
-    def test_weights_documents_weights_subtopics_by_their_documents(self) -> None:
+    def test_weights_parameter_can_weight_subtopics_by_their_documents(self) -> None:
         once = {"a": {"1": 1}, "c": {"2": 1}}
         assert score_topic("LMD(weights=documents)", "ac", once) == score_topic("LMD", "ac", once)
         disjoint = {"a": {"1": 1}, "b": {"1": 1}, "d": {"2": 1}}  # the subtopics have no common word
@@ -303,7 +303,7 @@ class TestContentLaws:
     def test_judgments_change_only_the_models_of_subtopics(
         self, words: dict[str, str], judged: dict[str, dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
-        """Move the judgments of ranked documents to copies of the documents outside the run."""
+        """Move judgments of ranked documents to copies of these documents that the run does not contain."""
         copies = {f"x{document}": text for document, text in words.items()}
         texts = texts_of(words | copies)
         moved = {

@@ -22,15 +22,15 @@ def score_topic(text: str, order: str, judged: dict[str, int] = JUDGED) -> float
 
 class TestCompat:
     def test_compat_is_rank_biased_overlap_with_the_ideal(self) -> None:
-        # ideal: a c b, because c is retrieved and b is not; run: x a c; overlaps: 0, 1, 2 of 1, 2, 3
+        # The run is x a c. The ideal is a c b, because c is retrieved and b is not. The overlaps at depths 1,
+        # 2 and 3 are 0, 1 and 2.
         score = (0 + 0.5 * 1 / 2 + 0.25 * 2 / 3) / (1 + 0.5 + 0.25)
         assert score_topic("Compat(p=0.5,normalize=False)", "xac") == pytest.approx(score, abs=1e-15)
-        assert score_topic("Compat(p=0.5)", "xac") == pytest.approx(
-            score, abs=1e-15
-        )  # the ideal has the same length
+        # The ideal has the same length, so normalisation changes nothing.
+        assert score_topic("Compat(p=0.5)", "xac") == pytest.approx(score, abs=1e-15)
         assert score_topic("Compat(p=0.5)", "xacyw") > score_topic("Compat(p=0.5,normalize=False)", "xacyw")
 
-    def test_compat_orders_equal_gains_as_the_run(self) -> None:
+    def test_compat_ideal_keeps_the_order_of_the_run_for_equal_gains(self) -> None:
         assert (
             score_topic("Compat", "abc")
             == score_topic("Compat", "acb")
@@ -59,7 +59,7 @@ def _rbo(first: list[str], second: list[str], depth: int) -> float:
 
 class TestQMeasure:
     def test_q_combines_precision_and_cumulative_gain(self) -> None:
-        # ideal gains: 2 1 1; cumulative gains of x b a: 0 1 3, of the ideal: 2 3 4
+        # The ideal gains are 2 1 1. The cumulative gains are 0 1 3 for x b a, and 2 3 4 for the ideal.
         assert score_topic("Q", "xba") == pytest.approx(
             ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, abs=1e-15
         )
@@ -75,7 +75,7 @@ class TestQMeasure:
         for order in ("abc", "xbzca", "cz", ""):
             assert score_topic("Q(beta=0)", order) == score_topic("AP", order)
 
-    def test_q_with_cutoff_divides_by_at_most_k_as_ntcireval(self) -> None:
+    def test_q_with_cutoff_divides_by_at_most_k_like_ntcireval(self) -> None:
         assert score_topic("Q@2", "ab") == 1.0
         assert score_topic("AP@2", "ab") == 2 / 3
 
@@ -87,7 +87,7 @@ class TestQMeasure:
 
 class TestAccuracy:
     def test_accuracy_is_the_share_of_correct_pairs(self) -> None:
-        # in a x b y the pairs (a, x), (a, y), (b, y) are correct and (b, x) is wrong
+        # In a x b y, the pairs (a, x), (a, y) and (b, y) are correct, and (b, x) is wrong.
         assert score_topic("Accuracy", "axby") == 3 / 4
         assert score_topic("Accuracy@3", "axby") == 1 / 2
         assert score_topic("Accuracy(rel=2)", "xaby") == 1 - 1 / 3
@@ -102,7 +102,8 @@ class TestInferredAP:
         qrels = qrels_of({"1": {"a": 1, "b": 1, "n": 0, "p": 0}})
         places = {qrels.documents[i]: i for i in range(4)}
         qrels.labels[0, places["p"]] = UNJUDGED
-        # above b at rank 5: a and n are judged, p is pooled, u is not pooled: 1/5 + 4/5 * 3/4 * 1/2
+        # Above b, at rank 5, a and n are judged, p is only pooled, and u is not pooled. So the precision at b
+        # is 1/5 + 4/5 * 3/4 * 1/2, without smoothing.
         e = 1e-5
         second = 1 / 5 + 4 / 5 * (3 / 4) * ((1 + e) / (2 + 2 * e))
         run = {"1": ranked(*"anpub")}
@@ -126,7 +127,8 @@ class TestInferredAP:
 
 class TestUtility:
     def test_utility_weights_each_kind_of_document(self) -> None:
-        # retrieved: 2 relevant, 1 other; not retrieved: 1 relevant, and 6 others of 10
+        # The run retrieves 2 relevant documents and 1 other. It misses 1 relevant document and 6 others of
+        # the 10.
         assert score_topic("Utility", "abx") == 2 - 1
         assert score_topic("Utility(a=2,b=-0.5,c=-1)", "abx") == 4 - 0.5 - 1
         assert score_topic("Utility(d=0.25,documents=10)", "abx") == 2 - 1 + 6 * 0.25
@@ -136,7 +138,7 @@ class TestUtility:
         with pytest.raises(MeasureError, match="d needs the number of documents in the collection"):
             score_topic("Utility(d=1)", "a")
 
-    def test_utility_of_a_missing_topic_is_that_of_an_empty_ranking(self) -> None:
+    def test_utility_of_a_missing_topic_equals_an_empty_ranking(self) -> None:
         qrels = qrels_of({"1": {"a": 1}, "2": {"a": 1}})
         scores = scores_of(["Utility", "Utility(c=-1)"], {"1": ranked("a")}, qrels)
         assert scores == {"Utility": [1, 0], "Utility(c=-1)": [1, -1]}

@@ -90,7 +90,7 @@ class TestIntervalScaleExample:
             0.999040, abs=CLOSE
         )
         assert score_topic("DCG(base=10)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(20.0, abs=CLOSE)
-        # RBTO depends on degrees only
+        # RBTO depends only on degrees.
         assert score_topic("RBTO@5", (2, 0, 1, 1, 0), aspect=TENS) == 174
 
     def test_dcg_discounts_ranks_beyond_the_base(self) -> None:
@@ -336,7 +336,7 @@ class TestScaleTypes:
         gains = list(itertools.accumulate(steps, initial=0))
         rule_type = scale_type(parse("gRBP").having(p=p), [aspect_with_gains(*gains)])
         enumerated_type = type_by_enumeration(grbp_by_formula(p, gains, 6), by_set=False)
-        # If p is above the bound, a short run may have a tail with less weight than a step.
+        # If p is above the bound, the tail of a short run can weigh less than a step of the gains.
         tail = sum(p**place for place in range(1, 6))
         tail_outweighs_step = tail * gains[-1] >= min(steps)
         assert enumerated_type == rule_type or (

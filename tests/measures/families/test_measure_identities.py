@@ -117,7 +117,7 @@ class TestCorrelationIdentities:
         assert overall_tau(runs, multiple, "RBTO@250") == 1.0
 
     def test_grbp_with_low_p_orders_systems_as_rbto_per_topic(self, runs: Runs) -> None:
-        """The paper prints 0.9985 and 0.9996, because it computes with floats."""
+        """The paper prints tau = 0.9985 and 0.9996 instead of 1, because it computes with floats."""
         assert taus(runs.matrix("gRBP(p=0.2)@250"), runs.matrix("RBTO@250")) == {1.0}
 
     def test_grbp_with_high_p_orders_systems_differently_from_rbto(self, runs: Runs) -> None:
@@ -135,7 +135,7 @@ class TestCorrelationIdentities:
 
 
 class TestSignificanceIdentities:
-    """Identities of Ferrante, Ferro and Losiouk 2019, Tables 3 and 4: the same pairs differ significantly."""
+    """Identities of Ferrante, Ferro and Losiouk 2019, Tables 3 and 4: equal significant pairs of runs."""
 
     def test_precision_and_the_set_based_order_find_the_same_pairs(self, binary: Runs) -> None:
         assert_same_pairs(binary, "P@250", "SBTO@250")

@@ -91,7 +91,7 @@ def test_swap_towards_a_better_order_never_lowers_the_score(
 
 
 def _is_at_least_as_good(above: list[int], below: list[int]) -> bool:
-    """Return whether the document at the lower rank has no worse label for any aspect or subtopic."""
+    """Return whether the lower-ranked document is at least as good by every aspect and subtopic."""
     return all(a <= b for a, b in zip(above, below, strict=True))
 
 
@@ -121,7 +121,7 @@ def test_scores_do_not_depend_on_the_batch(qrels: Qrels, several: list[Scored], 
     measures = supported_measures(qrels)
     joined = [joined_of(run, qrels) for run in several]
     content = [content_of(run, qrels, TEXTS) for run in several]
-    with mock.patch.object(evaluator, "PART", part):  # a small part size divides the stack
+    with mock.patch.object(evaluator, "PART", part):  # a small part size splits the stack into several parts
         together = evaluate(qrels, Joined.stack(joined), measures, content=Content.stack(content))
     reversed_content = {"content": Content.stack(content[::-1])}
     backwards = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1], **reversed_content)
@@ -274,7 +274,7 @@ LONGER = (
 
 
 def fixed_to_labels(measure: Measure) -> bool:
-    """Return whether the measure has a number for each label, so that it does not fit another scale."""
+    """Return whether the measure has a parameter with a number for each label of one scale."""
     return any(measure.arguments.get(name) is not None for name in ("embedding", "gains"))
 
 
@@ -292,7 +292,7 @@ def test_random_parameters_round_trip_through_the_text(declaration: Declaration,
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_two_variants_in_one_call_equal_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
-    """Evaluate two variants of a measure in one call, in both orders, on qrels without cached results."""
+    """Evaluate two variants in one call, in both orders. The qrels have no cached results."""
     measures = supported_measures(qrels)
     for declaration in draw.sample(all_declarations(), 6):
         variants = [measure for measure in measures if measure.declaration is declaration]

@@ -37,7 +37,7 @@ POSSIBLE = LabelSet(
 )
 DOCUMENTS = {"d1": (1, 2), "d2": (3, 1), "d3": (3, 0)}
 
-# run, mu -> s_rel, s_cor, CAM, MM, EUCL, MANH, CHEB
+# (run, mu) -> s_rel, s_cor, CAM, MM, EUCL, MANH, CHEB
 TABLE_3 = {
     ("d1 d2 d3", "nDCG"): (0.814567, 1.000000, 0.907284, 0.897809, 0.936666, 0.971134, 0.859719),
     ("d1 d2 d3", "AP"): (0.583333, 1.000000, 0.791667, 0.736842, 1.000000, 1.000000, 0.500000),
@@ -117,7 +117,7 @@ class TestMultiAspectExample:
     def test_toma_weights_of_documents_equal_the_paper(
         self, weighting: str, distance: str, printed: tuple[int, ...]
     ) -> None:
-        # the DCG of a run of one document is the weight of the document
+        # For a run of one document, DCG is the weight of the document.
         text = f"TOMA(of=DCG,distance={distance},weighting={weighting},label_set=possible)"
         scores = [score_of(text, {"1": ranked(document)}, self.qrels) for document in DOCUMENTS]
         assert tuple(scores) == printed

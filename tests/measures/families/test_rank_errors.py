@@ -179,12 +179,12 @@ def error_vectors(n: int) -> np.ndarray:
 def undominated(vectors: np.ndarray) -> np.ndarray:
     """Return the vectors that no other vector dominates.
 
-    A loss that never decreases with eps has its maximum among them.
+    A loss that never decreases with eps is greatest at one of these vectors.
     """
     left = vectors[np.argsort(-vectors.sum(axis=1), kind="stable")]
     kept: list[np.ndarray] = []
     while len(left):
-        kept.append(left[0].copy())  # a view would keep all of `left`
+        kept.append(left[0].copy())  # a copy, because a view would keep all of `left` in memory
         left = left[(left > left[0]).any(axis=1)]
     return np.array(kept)
 
@@ -283,7 +283,7 @@ class TestRankErrorLaws:
 
     @given(labels, st.sampled_from([0.0, 0.2, 0.5, 1.0]))
     def test_combined_scores_are_ordered(self, pairs: list[tuple[int, int]], share: float) -> None:
-        """min <= MM <= CAM <= max; MM = H with the same weights; WHAM with equal weights = MM."""
+        """min <= MM <= CAM <= max. H with the same weights, and WHAM with equal weights, equal MM."""
         run, qrels = with_two_aspects(pairs)
         weights = f"weights={{relevance:{share},credibility:{1 - share}}}"
         texts = [f"{name}(of=nDCG,{weights})" for name in ("CAM", "MM", "H")]
@@ -343,11 +343,12 @@ class TestRankErrorEdgeCases:
             for low in ("n", "u"):
                 assert score_of(text, {"1": ranked(low, "b", "a")}, qrels) == expected
 
-    def test_unjudged_documents_at_the_end_count(self) -> None:
+    def test_unjudged_documents_at_the_end_change_the_score(self) -> None:
         run, qrels = ranking_with_labels(relevance=[1, 2], credibility=[1, 2])
         longer = {"1": ranked("a", "b", "x", "y", "z")}
         assert score_of("NLRE", run, qrels) == 0.0
-        # one adjacent pair has an error of 1 in both aspects: ((.5+1)^2 - .25)/1 = 2; C_LRE(5) = 23
+        # One adjacent pair has an error of 1 in both aspects, so LRE is ((.5+1)^2 - .25)/1 = 2. C_LRE(5) is
+        # 23.
         assert score_of("NLRE", longer, qrels) == pytest.approx(1 - 2 / 23, abs=1e-15)
 
     def test_missing_label_of_one_aspect_is_its_lowest(self) -> None:
@@ -371,7 +372,7 @@ class TestRankErrorEdgeCases:
         positions = [[2, 4, 1, 3], [4, 1, 2, 3], [1, 2, 3, 4]]
         got = [score_of(name, run, qrels) for name in ("NLRE", "NGRE")]
         assert tuple(got) == with_positions(positions)
-        # eps of c is 0, so LRE has the factor 0.5 (the weight of c), and GRE the factor 1
+        # The errors eps of aspect c are 0, so c contributes the factor 0.5 (its weight) to LRE and 1 to GRE.
         lre, gre = losses(positions, (0.5,) * 3)
         assert (lre, gre) == pytest.approx((2.446395 / 2, 3.865987), abs=CLOSE)
 

@@ -138,7 +138,10 @@ class TestSeveralDimensions:
             ("uRBP(understandability=relevance)", "'relevance' is the topical aspect"),
             ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not an aspect"),
             ("uRBP(thresholds={readability:101})", "the threshold 101 is not a label of 'readability'"),
-            ("RBP_u(thresholds={trust:9})", "the threshold 9 is not a label of 'trust'; labels go from"),
+            (
+                "RBP_u(thresholds={trust:9})",
+                "the threshold 9 is not a label of 'trust'; its labels range from",
+            ),
             ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not an aspect"),
             ("uRBPgr(gains={trust:{1:1.5}})", "numbers from 0 to 1 by aspect and label"),
             ("RBP_u(gains={trust:{1:1}})", "gains requires graded=True"),
@@ -180,7 +183,7 @@ hardness = st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(0, 100),
 def test_combined_scores_are_within_the_bounds_of_their_components(
     judged: dict[str, int], hard: dict[str, int], order: list[str], length: int
 ) -> None:
-    """uRBP <= min(RBP, RBP_u), and H is between its smallest and its largest component."""
+    """uRBP <= min(RBP, RBP_u). H is between its smallest and its largest component."""
     qrels = qrels_of({TOPICAL: {"1": judged or {"a": 0}}, HARD: {"1": hard}})
     run = {"1": ranked(*order[:length])}
     texts = ["RBP@10", "RBP_u", "uRBP", "uRBPgr", "H", "RBP_u(graded=True)"]
@@ -218,7 +221,7 @@ def clef(shared: Path) -> Path:
 def judgments(clef: Path, *, by_document: bool) -> Qrels:
     """Return the judgments of both aspects.
 
-    by_document: label each document by its first line in the file, for any topic.
+    by_document: label a document by its first line in the file, for every topic.
     """
     qrels, qread = (
         gzip.decompress((clef / "qrels" / f"{name}.gz").read_bytes())

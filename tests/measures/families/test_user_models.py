@@ -26,7 +26,7 @@ def score_topic(text: str, order: str = ORDER, judged: dict[str, int] = JUDGED, 
 def expected_score(gains: list[float], continuation: Callable[[int, float], float]) -> float:
     """Return the sum of W(i) * gain(i) over 1,000 ranks, from the continuation probability C(i).
 
-    goes_on: C(i) as a function of the rank and of the gain so far.
+    continuation: C(i) as a function of the rank i and of the gain so far.
     """
     reach, gained, above, below = 1.0, 0.0, 0.0, 0.0
     for rank, gain in enumerate(itertools.islice(itertools.chain(gains, itertools.repeat(0.0)), 1000), 1):
@@ -41,7 +41,8 @@ class TestUserModels:
             return ((rank + 2 - gained - 1) / (rank + 2 - gained)) ** 2
 
         assert score_topic("INST") == pytest.approx(expected_score([1, 0, 0.5], continuation), abs=1e-12)
-        # W(1): 1 over the sum of reach; reach of rank 2 is (1/2)^2, of rank 3 (1/2)^2 (2/3)^2 = 1/9
+        # W(1) is 1 over the sum of the probabilities to reach each rank: (1/2)^2 for rank 2, and
+        # (1/2)^2 (2/3)^2 = 1/9 for rank 3.
         value = expected_score([1], continuation)
         assert score_topic("INST", "a") == pytest.approx(value, abs=1e-12)
 
@@ -65,7 +66,8 @@ class TestUserModels:
         assert score_topic("BPM(T=9)@5000") == 1.5 / 1000
 
     def test_nerr_variants_equal_hand_computed_values(self) -> None:
-        # probability of stopping: 1 at rank 1; with b first, 1/2 at rank 1 and 1 at rank 2
+        # The user stops at rank 1 with probability 1. If b is first, the probabilities are 1/2 at rank 1 and
+        # 1 at rank 2.
         assert score_topic("NERR8@10") == 1.0
         assert score_topic("NERR8@10", "ba") == (0.5 + 0.5 * 1) / (1 + 0.5)
         assert score_topic("NERR8@10", "xb") == pytest.approx((1 * 0.5) / (1 + 1 + 8 * 0.5), abs=1e-15)
@@ -118,7 +120,7 @@ class TestGains:
     def test_ten_gains_of_one_tenth_reach_a_target_of_1(self) -> None:
         documents = {f"d{i}": 1 for i in range(12)}
         qrels = qrels_of({Aspect(name="relevance", labels=range(11)): {"1": documents}})
-        # the float sum of ten times 0.1 is below 1, so the user would continue
+        # The float sum of ten times 0.1 is below 1, so a user would continue after reaching the target.
         assert math.fsum([0.1] * 10) == 1 > sum([0.1] * 10)
         judged = ranked(*list(documents)[:10], "u", *list(documents)[10:])
         assert score_of("BPM@11", {"1": judged}, qrels) == pytest.approx(1 / 10, abs=1e-15)
@@ -126,7 +128,8 @@ class TestGains:
     def test_toma_gains_are_scaled_by_the_number_of_classes(self) -> None:
         aspects = Aspect(name="x", labels=range(2)), Aspect(name="y", labels=range(2))
         qrels = qrels_of({aspects[0]: {"1": {"a": 1, "b": 1}}, aspects[1]: {"1": {"a": 1, "b": 0}}})
-        # manhattan: three classes of weight 2, 1, 0; a is best, b in the middle
+        # The Manhattan distance gives three classes of weights 2, 1 and 0. a is in the best class, b in the
+        # middle.
         for order, value in (("ab", 1.0), ("ba", 0.5), ("u", 0.0)):
             text = "TOMA(of=SDCG@1,distance=manhattan)"
             assert score_of(text, {"1": ranked(*order)}, qrels) == value
@@ -166,7 +169,7 @@ class TestTrecEvalRBP:
         assert scores_of("RBP_trec(p=0.5)", run, qrels)["RBP_trec(p=0.5)"] == [0.5 * (0.5 + 0.5), 0.5]
 
     def test_residual_is_the_weight_of_all_unjudged_ranks(self) -> None:
-        # ranks 1 and 3 of 3 are judged, so the weight 1/2 + 1/8 is known
+        # Ranks 1 and 3 of 3 are judged, so the weight 1/2 + 1/8 is known.
         assert score_topic("RBPResidual(p=0.5)", "aub") == 1 - (0.5 + 0.125)
         assert score_topic("RBPResidual(p=0.5)", "aub") == 0.5**3 + 0.5 * 0.5
         assert score_topic("RBPResidual(p=0.5)", "") == 0.0

@@ -91,7 +91,8 @@ def _with_others(provider: str, judged: dict[str, dict[str, int]], run: Scored) 
 @given(st.lists(st.sampled_from([0.0, 1 / 3, 2 / 3, 1.0]), max_size=40), st.sampled_from([0.5, 1.0, 4.0]))
 @settings(max_examples=60, deadline=None)
 def test_cwl_eval_agrees(gains: list[float], target: float) -> None:
-    # Sums that rounding leaves just below the target differ; a test below shows an example.
+    # The tools differ on sums that rounding leaves just below the target; see
+    # test_sum_of_gains_reaches_the_target_exactly.
     assume(all(total == target or abs(total - target) > 1e-9 for total in itertools.accumulate(gains)))
     metrics = {
         f"INST(T={target})": cwl.INSTCWLMetric(target),
@@ -120,9 +121,10 @@ def both(provider: str, text: str, judged: dict[str, int], run: dict[str, float]
 
 class TestDeliberateDifferences:
     def test_ties_are_ordered_by_the_profile(self) -> None:
-        tied = {"a": 1.0, "b": 1.0}  # b comes first here, as in trec_eval
+        tied = {"a": 1.0, "b": 1.0}  # Cupel ranks b first, like trec_eval
         assert both("cwl_eval", "SDCG(max_rel=1)@1", {"a": 1}, tied) == (1.0, 0.0)
-        # here a is second: the overlap is 0, then 1/2; the ideal's with itself is 1, then 1/2
+        # Cupel ranks a second. The overlap of the run and the ideal is 0 at depth 1 and 1/2 at depth 2; that
+        # of the ideal with itself is 1 and 1/2.
         expected = (0.95 / 2) / (1 + 0.95 / 2)
         assert both("compat", "Compat", {"a": 1}, tied) == (1.0, pytest.approx(expected, abs=1e-12))
 
@@ -136,9 +138,10 @@ class TestDeliberateDifferences:
         assert score_of("Accuracy", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 1}})) == 1.0
 
     def test_retrieved_documents_with_negative_scores_precede_others_in_the_ideal(self) -> None:
-        # equal gains: r is retrieved, u is not; there u has score 0.0 and is ideal before r
+        # The gains are equal, r is retrieved and u is not. ir_measures gives u the score 0.0, so u precedes r
+        # in its ideal.
         peer_score, ours = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
-        # depths 1 and 2; both overlap in one document from its place in the ideal on
+        # At depths 1 and 2, the overlap is r, from the place of r in the ideal.
         assert peer_score == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
         assert ours == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
 
@@ -156,7 +159,7 @@ class TestDeliberateDifferences:
         assert there["BPM(max_rel=10)@11", "1"] == pytest.approx(1 / 11)
         assert score_of("BPM(max_rel=10)@11", {"1": run}, qrels) == pytest.approx(1 / 10)
 
-    def test_largest_gain_defaults_to_that_of_the_scale(self) -> None:
+    def test_largest_gain_defaults_to_the_largest_gain_of_the_scale(self) -> None:
         with pytest.raises(TypeError, match="not supported between instances"):
             theirs("cwl_eval", ["INST"], {"1": {"a": 3}}, {"1": {"a": 1.0}})
         peer_score, ours = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
@@ -168,13 +171,13 @@ class TestDeliberateDifferences:
         assert ours == pytest.approx(peer_score) == pytest.approx(0.75)
 
     def test_rr_with_and_without_cutoff_order_ties_alike(self) -> None:
-        tied = {"a": 1.0, "b": 1.0}  # b is first here, under every name
+        tied = {"a": 1.0, "b": 1.0}  # Cupel ranks b first, under every name
         peer_score, ours = both("pytrec_eval", "RR", {"a": 1}, tied)
         peer_cut, ours_cut = both("msmarco", "RR@10", {"a": 1}, tied)
         assert (peer_score, peer_cut) == (0.5, 1.0)
         assert ours == ours_cut == 0.5
 
-    def test_relevance_level_defaults_to_that_of_the_aspect(self) -> None:
+    def test_relevance_level_defaults_to_the_threshold_of_the_aspect(self) -> None:
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
         there = theirs("pytrec_eval", ["RR"], {"1": judged}, run)["RR", "1"]
         strict = qrels_of({Aspect(name="relevance", labels=range(3), threshold=2): {"1": judged}})
@@ -212,7 +215,7 @@ class TestDeliberateDifferences:
         assert parse("nDCG(gains={})@10") == parse("nDCG@10")
 
     def test_variants_of_a_diversity_measure_in_one_call_are_correct(self) -> None:
-        """ir_measures iterates over a generator twice, so its value of one of the two variants is 0."""
+        """ir_measures iterates over a generator twice, so its value for one of two variants is 0."""
         texts = ["alpha_nDCG(alpha=0.1)@10", "alpha_nDCG(alpha=0.9)@10"]
         judged = {"1": {"a": {"s": 1}, "b": {"s": 1, "t": 1}}}
         rows = [ir_measures.Qrel("1", d, g, s) for d, of in judged["1"].items() for s, g in of.items()]
@@ -233,7 +236,7 @@ class TestDeliberateDifferences:
         assert ours == 1.0
 
     def test_measures_with_different_gains_in_one_call_are_correct(self) -> None:
-        """ir_measures passes both to pytrec_eval as one measure; which one depends on the hash seed."""
+        """ir_measures passes two measures to pytrec_eval as one; the hash seed decides which one."""
         texts = ["nDCG@10", "nDCG(gains={1:5})@10"]
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
         together = theirs("pytrec_eval", texts, {"1": judged}, run)

@@ -111,7 +111,7 @@ class TestDifferences:
 
     @pytest.mark.parametrize(("name", "text"), [(name, OURS[name]) for name in UNDIVIDED])
     def test_value_at_cutoff_1_is_normalised(self, name: str, text: str) -> None:
-        # The document has one subtopic of two; ndeval does not divide its gain by the ideal.
+        # The document has one of two subtopics. ndeval does not divide its gain by the ideal gain.
         assert self.both(name, text, {"1": ranked("b")}) == ({"1": 1.0}, [0.5])
 
     def test_topic_without_relevant_documents_scores_0(self) -> None:
@@ -204,7 +204,7 @@ def test_cleaned_qrels_of_2012_give_bit_identical_values(shared: Path) -> None:
 
 
 def test_values_of_real_judgments_with_ten_subtopics_per_topic_agree(shared: Path) -> None:
-    """ODP-TR30 has no runs, so rank its documents in the order of the file and in reverse."""
+    """ODP-TR30 has no runs, so rank its documents in the order of the file, and in reverse order."""
     judged: dict[str, dict[str, dict[str, int]]] = {}
     for line in (shared / "data/odp-tr30/STRel.txt").read_text().splitlines()[1:]:
         subtopic, document = line.split("\t")

@@ -120,7 +120,7 @@ class TestDeliberateDifferences:
         return next(iter(theirs.values())), ours
 
     def test_recall_level_is_rounded_half_away_from_zero(self) -> None:
-        # 0.4 of 3 relevant documents is 1.2: int(1.2 + 0.9) = 2 of them, or 1
+        # 0.4 * 3 relevant documents = 1.2: trec_eval takes int(1.2 + 0.9) = 2 documents, Cupel takes 1
         judged = {"a": 1, "b": 1, "c": 1}
         theirs, ours = self.both("iprec_at_recall.0.40", "IPrec@0.4", judged, "axb")
         assert theirs == pytest.approx(2 / 3)
@@ -129,7 +129,7 @@ class TestDeliberateDifferences:
     def test_negative_grade_is_a_judgment_except_in_trec_eval_profiles(self) -> None:
         judged, run = {"1": {"n": -1, "a": 1}}, {"1": ranked(*"nua")}
         evaluator = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}, judged_docs_only_flag=True)
-        assert evaluator.evaluate(run)["1"]["recip_rank"] == 1.0  # n and u are left out, as not judged
+        assert evaluator.evaluate(run)["1"]["recip_rank"] == 1.0  # trec_eval omits n and u as unjudged
         text = "RR(judged_only=True)"
         ours = {
             name: scores_of(text, run, qrels_of(judged), profile=profile)[text]
@@ -149,7 +149,7 @@ class TestDeliberateDifferences:
         assert scores_of("AP(rel=0)", {"1": ranked("a")}, qrels_of({"1": {"a": 0}})) == {"AP(rel=0)": [1.0]}
 
     def test_dcg_equals_ndcg_of_pytrec_eval_times_the_ideal(self) -> None:
-        """The measure dcg exists only in trec_eval 10.0, so derive it from the measures of 9."""
+        """The measure dcg exists only in trec_eval 10.0, so derive it from measures of trec_eval 9."""
         judged = {"a": 2, "b": 1, "c": 3}
         theirs, ours = self.both("ndcg", "DCG", judged, "axb")
         ideal = 3 + 2 / math.log2(3) + 1 / math.log2(4)

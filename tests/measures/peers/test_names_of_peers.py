@@ -38,7 +38,7 @@ OWN_VALUES = {("SDCG", "dcg"): "log2"}
 
 
 def variants(name: str) -> list[dict[str, Any]]:
-    """Return the required parameters of a measure of ir_measures, and these with each optional one."""
+    """Return the required parameters of a measure of ir_measures alone, and with each optional one."""
     measure = REGISTRY[name]
     known = {k: OWN_VALUES.get((name, k), VALUES[k]) for k in measure.SUPPORTED_PARAMS}
     needed = {k: known[k] for k, p in measure.SUPPORTED_PARAMS.items() if p.required or k == "cutoff"}
@@ -60,7 +60,7 @@ def test_measures_of_ir_measures_parse_with_every_parameter(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_bare_name_is_a_measure_or_lists_the_required_parameter(name: str) -> None:
     needed = {k for k, p in REGISTRY[name].SUPPORTED_PARAMS.items() if p.required}
-    required = {"P_IA": {"cutoff"}}.get(name, needed - {"max_rel"})  # the scale has a largest gain
+    required = {"P_IA": {"cutoff"}}.get(name, needed - {"max_rel"})  # defaults to that of the scale
     if not required:
         assert str(parse(name))
         return
@@ -106,7 +106,7 @@ def test_names_of_trec_eval_with_cutoffs_mean_the_same_as_in_ir_measures(name: s
 
 
 def without_level(text: str) -> str:
-    """Return a text of ir_measures as Cupel's, without level 1, which is Cupel's default here."""
+    """Return Cupel's text for a measure of ir_measures; omit the level 1, which is Cupel's default."""
     return str(parse(text.replace("(rel=1)", "")))
 
 

@@ -46,7 +46,7 @@ ARCHIVES = {kind: data for kind, data in COMPRESSED.items() if kind != "plain"}
 
 
 class Pipe(io.RawIOBase):
-    """A stream that cannot be rewound and gives a few bytes at a time, as a socket does."""
+    """A stream that cannot be rewound and returns a few bytes at a time, like a socket."""
 
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)

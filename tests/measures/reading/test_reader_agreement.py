@@ -96,7 +96,7 @@ def with_implementation(implementation: object, call: Callable[[], Joined]) -> J
 def read_fast(
     text: bytes, profile: Profile, depth: int | None, implementation: object
 ) -> Joined | dict[str, int]:
-    """Return the rows that a fast reader gives, or the number of errors of each kind."""
+    """Return the rows that a fast reader returns, or the number of errors of each kind."""
     try:
         return with_implementation(
             implementation, lambda: join_run(text, QRELS, profile=profile, depth=depth, limits=LIMITS)
@@ -106,7 +106,7 @@ def read_fast(
 
 
 def read_by_line(text: bytes) -> Ranking | None:
-    """Return the ranking that the line reader gives, or None if it rejects the run."""
+    """Return the ranking that the line reader returns, or None if it rejects the run."""
     try:
         ranking = read_run(text, limits=LIMITS).ranking
     except Refused:
@@ -235,7 +235,7 @@ def test_numbers_are_parsed_exactly_as_by_python() -> None:
 
 @pytest.mark.skipif(joins.extension is None, reason="the extension was not compiled")
 def test_compiled_reader_compares_numbers_exactly_as_python() -> None:
-    """Each number ties with its repr, and is ranked between the two adjacent doubles."""
+    """Each number is tied with its repr, and ranks between its two adjacent doubles."""
     words = number_texts(3, 12_000)
     qrels = read_qrels("".join(f"{i} 0 m 1\n" for i in range(len(words))).encode())
     lines = []

@@ -50,6 +50,7 @@ def values(joined: Joined) -> list[bytes]:
     return [part.tobytes() for part in parts]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("collection", "pattern"), RUNS)
 def test_readers_agree_on_real_runs(
     shared: Path, collection: str, pattern: str, monkeypatch: pytest.MonkeyPatch

@@ -96,5 +96,5 @@ def test_every_reader_counts_topics_missing_from_the_qrels(
         monkeypatch.setattr(joins, "extension", None)
     qrels = qrels_of({"1": {"a": 1}})
     text = b"1 Q0 a 1 2 run\n8 Q0 a 1 2 run\n9 Q0 a 1 2 run\n"
-    assert join_run(text, qrels).strangers == 2
-    assert join(read_run(text).ranking, qrels).strangers == 2
+    assert join_run(text, qrels).unknown_topics == 2
+    assert join(read_run(text).ranking, qrels).unknown_topics == 2

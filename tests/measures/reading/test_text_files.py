@@ -56,7 +56,7 @@ class TestWords:
                 "\u00e9t\u00e9 \u00e9t\u00e9",
             ),  # composed and decomposed letters are equal
             ("कहानी की शुरुआत", "कहानी की शुरुआत"),  # vowel signs are marks, which are part of words
-            ("𞤀𞤣𞤤𞤢𞤥𞥄 日本語", "𞤢𞤣𞤤𞤢𞤥𞥄 日本語"),  # as are letters beyond the basic plane
+            ("𞤀𞤣𞤤𞤢𞤥𞥄 日本語", "𞤢𞤣𞤤𞤢𞤥𞥄 日本語"),  # letters beyond the basic plane
             ("\u0301 ... !", ""),
             ("", ""),
         ],

@@ -69,7 +69,7 @@ class TestEdgeCaseTable:
     @every_measure
     def test_topic_without_relevant_documents(self, column: str, text: str) -> None:
         qrels = collection({"y": (0, 0), "z": (0, 0)})
-        expected = 1.0 if column == "errors" else 0.0  # because all labels are equal
+        expected = 1.0 if column == "errors" else 0.0  # all labels are equal, so there are no errors
         assert value(text, {"1": ranked("y", "x", "z")}, qrels) == expected
 
     @pytest.mark.parametrize("text", ERRORS)
@@ -136,14 +136,15 @@ COMPLETE = (
 SECOND = 1 / math.log2(3)
 RELEVANT, EASY = 2 / (2 + SECOND), 1 / (2 + SECOND)
 """nDCG of the run (a) by aspect: the gains of a and b are 2, 1 for relevance and 1, 2 for ease."""
-# classes of 4 x 3 labels by distance from (3, 2): squares 13 10 9 8 5 4 2 1 0; a = (2, 1) 2, b = (1, 2) 4
+# The classes of the 4 x 3 labels have the squared distances 13 10 9 8 5 4 2 1 0 from (3, 2). That of a = (2,
+# 1) is 2, and that of b = (1, 2) is 4.
 CLASS = {"a": 6, "b": 5}
 SINGLE = {
     "nDCG": RELEVANT,
     "nDCG@3": RELEVANT,
     "AP": 1 / 2,
     "TOMA(of=nDCG)": CLASS["a"] / (CLASS["a"] + CLASS["b"] * SECOND),
-    "TOMA(of=AP)": 1 / 2,  # both are in the better half of 9 classes
+    "TOMA(of=AP)": 1 / 2,  # a and b are in the better half of the 9 classes
     "CAM(of=nDCG)": (RELEVANT + EASY) / 2,
     "CAM(of=AP)": 1 / 2,
     "MM(of=nDCG)": 2 / (1 / RELEVANT + 1 / EASY),

@@ -175,7 +175,7 @@ Values = Sequence[Exact]
 
 
 def dense_ranks(values: Values) -> list[int]:
-    """Return dense ranks. Measures with equal ranks have a tau of 1, or are both constant."""
+    """Return dense ranks. Two measures with equal ranks have a tau of 1, or are both constant."""
     place = {value: rank for rank, value in enumerate(sorted(set(values)))}
     return [place[value] for value in values]
 
@@ -253,7 +253,7 @@ class TestIdentities:
         assert_identities(qrels, joined, 250)
 
     def test_floats_break_the_identities_on_real_runs(self, shared: Path) -> None:
-        """The paper prints tau = 0.9985 and 0.9996 for p = 0.2 and RBTO, because it computes with floats."""
+        """The paper prints tau = 0.9985 and 0.9996 for gRBP(p=0.2) and RBTO: it computes with floats."""
         folder = shared / "data/clef-ehealth-2015-task2"
         qrels = read_qrels(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
         measure, place = parse("gRBP(p=0.2)@250"), parse("RBTO@250")

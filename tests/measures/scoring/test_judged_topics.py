@@ -1,4 +1,4 @@
-"""Tests of which topics enter a mean: those with a judgment, whether or not the collection lists others."""
+"""Tests that means are over judged topics, whether or not the collection lists other topics."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -46,30 +46,30 @@ JUDGED = "1 0 a 1\n1 0 b 0\n2 0 c 2\n"
 
 def as_arrays(joined: Joined) -> list[list[int]]:
     columns = (joined.retrieved, joined.offsets, joined.document, joined.rank, joined.first, joined.last)
-    return [[joined.strangers], *(column.tolist() for column in columns)]
+    return [[joined.unknown_topics], *(column.tolist() for column in columns)]
 
 
-class TestTopicsThatCount:
-    """Only a topic without any judgment does not count."""
+class TestJudgedTopics:
+    """Topics without any judgment are not scored; all other topics are."""
 
-    def test_a_listed_topic_without_judgments_does_not_count(self) -> None:
+    def test_listed_topic_without_judgments_is_unjudged(self) -> None:
         qrels = qrels_with(JUDGED, topics=["4", "2", "1", "3"])
         assert (qrels.topics, qrels.unjudged_topics) == (("1", "2"), ("3", "4"))
         assert qrels.listed_topics == ("1", "2", "3", "4")
 
-    def test_a_pool_of_labels_that_say_not_judged_does_not_count(self) -> None:
+    def test_topic_with_unjudged_labels_only_is_unjudged(self) -> None:
         qrels = qrels_with("1 0 a -1\n1 0 b -1\n2 0 c 2\n2 0 d -1\n")
         assert (qrels.topics, qrels.unjudged_topics) == (("2",), ("1",))
         assert qrels.documents.to_list() == [b"c", b"d"]
         assert qrels.offsets.tolist() == [0, 2]
 
     @pytest.mark.parametrize("label", ["0", "-2"])
-    def test_a_topic_without_relevant_documents_counts_as_0(self, label: str) -> None:
+    def test_topic_without_relevant_documents_scores_0(self, label: str) -> None:
         qrels = qrels_with(f"{JUDGED}3 0 a {label}\n")
         scores = evaluate(qrels, join(read_run(RUN).ranking, qrels), parse_many("P@1 NumQ"))
         assert list(scores.aggregates().values()) == [pytest.approx(1 / 3), 3]
 
-    def test_judgments_of_another_aspect_or_by_subtopic_count(self) -> None:
+    def test_topic_is_judged_by_another_aspect_or_by_subtopic(self) -> None:
         qrels = qrels_with(
             JUDGED, quality="3 0 a 0\n", subtopics="4 s a 0\n", topics=["1", "2", "3", "4", "5"]
         )
@@ -77,13 +77,13 @@ class TestTopicsThatCount:
         assert qrels.subtopics is not None
         assert qrels.topic_of[qrels.subtopics.document].tolist() == [3]
 
-    def test_judgments_by_subtopic_keep_their_documents(self) -> None:
+    def test_documents_judged_by_subtopic_only_are_kept(self) -> None:
         qrels = qrels_with("0 0 a -1\n1 0 a 1\n", subtopics="2 s b 1\n2 s c 0\n")
         assert (qrels.topics, qrels.unjudged_topics) == (("1", "2"), ("0",))
         assert qrels.subtopics is not None
         assert [qrels.documents[int(d)] for d in qrels.subtopics.document] == ["b", "c"]
 
-    def test_a_collection_without_any_judgment_is_refused(self) -> None:
+    def test_collection_without_any_judgment_is_refused(self) -> None:
         with pytest.raises(Refused) as refused:
             qrels_with("1 0 a -1\n")
         assert refused.value.findings.totals == {"qrels-topic-without-judgments": 1, "qrels-empty": 1}
@@ -93,7 +93,7 @@ class TestTopicsThatCount:
         restricted = qrels.restricted_to(np.zeros(len(qrels.documents), bool))
         assert (restricted.topics, restricted.unjudged_topics) == (("1", "2"), ("3",))
 
-    def test_the_warning_says_that_they_enter_no_mean(self) -> None:
+    def test_warning_names_topics_that_are_in_no_mean(self) -> None:
         findings = Findings()
         build_qrels(
             [RELEVANCE],
@@ -107,7 +107,7 @@ class TestTopicsThatCount:
 
 
 class TestUnjudgedTopicsChangeNothing:
-    """Scores, joined runs and aggregates are those of the collection that lists judged topics only."""
+    """Scores, joined runs and aggregates equal those of a collection without the unjudged topics."""
 
     @given(
         st.sets(st.sampled_from(["0", "1a", "3", "4", "x", "zz"])),
@@ -137,14 +137,14 @@ class TestUnjudgedTopicsChangeNothing:
             exact = parse_many("P@2 NumQ")
             assert exact_means(listed, joined, exact, depth=3) == exact_means(plain, expected, exact, depth=3)
 
-    def test_both_readers_know_the_unjudged_topics(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_compiled_and_numpy_joins_agree_on_unjudged_topics(self, monkeypatch: pytest.MonkeyPatch) -> None:
         listed = qrels_with(JUDGED, topics=["1", "2", "3", "5"])
         compiled = as_arrays(join_run(RUN, listed)), as_arrays(join(read_run(RUN).ranking, listed))
         monkeypatch.setattr(joins, "extension", None)
         assert compiled == (as_arrays(join_run(RUN, listed)), as_arrays(join(read_run(RUN).ranking, listed)))
         assert compiled[0][0] == [2]
 
-    def test_a_run_may_have_topics_that_are_listed_but_not_judged(self) -> None:
+    def test_listed_topic_without_judgments_is_not_an_extra_topic(self) -> None:
         qrels = qrels_with(JUDGED, topics=["1", "2", "3", "4", "5"])
         findings = check_against(read_run(RUN), qrels.listed_topics)
         assert {finding.code: finding.sample for finding in findings} == {
@@ -154,7 +154,7 @@ class TestUnjudgedTopicsChangeNothing:
 
 
 class TestStoredQrels:
-    """The digest and the blob contain all listed topics, as those of earlier releases did."""
+    """The digest and the blob contain all listed topics, as in earlier releases."""
 
     def test_digest_has_listed_topics_in_byte_order(self) -> None:
         qrels = build_qrels(
@@ -177,7 +177,7 @@ class TestStoredQrels:
         assert pack_qrels(again) == pack_qrels(qrels)
 
     def test_blobs_of_earlier_releases_are_read(self) -> None:
-        """An earlier release kept unjudged topics among the scored ones, with an empty pool."""
+        """An earlier release kept unjudged topics among the scored topics, with an empty pool."""
         qrels = qrels_with(JUDGED, topics=["1", "15", "2"])
         earlier = Qrels(
             aspects=qrels.aspects,
@@ -191,8 +191,8 @@ class TestStoredQrels:
         assert (again.topics, again.unjudged_topics) == (("1", "2"), ("15",))
 
 
-def test_alpha_ndcg_of_the_web_track_2010_is_that_of_ndeval(shared: Path) -> None:
-    """pyndeval 0.0.8 (ndeval 4.5) prints the mean 0.2938 over the 48 judged topics; 50 are listed."""
+def test_alpha_ndcg_of_the_web_track_2010_equals_ndeval(shared: Path) -> None:
+    """pyndeval 0.0.8 (ndeval 4.5) prints a mean of 0.2938 over the 48 judged of 50 listed topics."""
     folder = shared / "data/trec-web-diversity/2010"
     files = {
         "d.gz": (folder / "10.diversity-qrels.final.txt.gz").read_bytes(),

@@ -140,31 +140,31 @@ INVALID_MEASURES = {
     ),
     "TOMA(of=AP,weighting=linear)": (
         "TOMA: weighting: expected step1, top_half, positive, or a non-increasing list of "
-        "whole weights from the best class on, got linear"
+        "integer weights, best class first, got linear"
     ),
     "TOMA(of=AP,weighting=[0,1])": (
         "TOMA: weighting: expected step1, top_half, positive, or a non-increasing list of "
-        "whole weights from the best class on, got [0,1]"
+        "integer weights, best class first, got [0,1]"
     ),
     "TOMA(of=AP,weighting=[-1,-2])": (
         "TOMA: weighting: expected step1, top_half, positive, or a non-increasing list of "
-        "whole weights from the best class on, got [-1,-2]"
+        "integer weights, best class first, got [-1,-2]"
     ),
     "TOMA(of=AP,weighting=[1.5,1])": (
         "TOMA: weighting: expected step1, top_half, positive, or a non-increasing list of "
-        "whole weights from the best class on, got [1.5,1]"
+        "integer weights, best class first, got [1.5,1]"
     ),
     "TOMA(of=AP,weighting=[])": (
         "TOMA: weighting: expected step1, top_half, positive, or a non-increasing list of "
-        "whole weights from the best class on, got []"
+        "integer weights, best class first, got []"
     ),
     "TOMA(of=AP,embedding={relevance:[1,0]})": (
-        "TOMA: embedding: expected an embedding by aspect, such as {correctness:[0,1.5,3]}, "
-        "that never decreases, got {relevance:[1,0]}"
+        "TOMA: embedding: expected a non-decreasing embedding by aspect, "
+        "such as {correctness:[0,1.5,3]}, got {relevance:[1,0]}"
     ),
     "TOMA(of=AP,embedding=[0,1])": (
-        "TOMA: embedding: expected an embedding by aspect, such as {correctness:[0,1.5,3]}, "
-        "that never decreases, got [0,1]"
+        "TOMA: embedding: expected a non-decreasing embedding by aspect, "
+        "such as {correctness:[0,1.5,3]}, got [0,1]"
     ),
     "nope@10": "unknown measure 'nope'; `cupel measures` lists all measures",
     "ndgc@10": "unknown measure 'ndgc'; did you mean nDCG?",
@@ -199,7 +199,7 @@ INVALID_MEASURES = {
         "uRBP: understandability: expected an aspect, or a list of different aspects, got []"
     ),
     "uRBP(thresholds={credibility:low})": (
-        "uRBP: thresholds: expected the worst label that can be understood, by aspect, such "
+        "uRBP: thresholds: expected the worst label that counts as understandable, by aspect, such "
         "as {understandability:40}, got {credibility:low}"
     ),
     "uRBPgr(gains={credibility:{1:1.5}})": (
@@ -343,7 +343,7 @@ UNSUPPORTED_MEASURES = {
     ),
     ("two", "uRBP(understandability=credibility,thresholds={relevance:1})"): (
         "uRBP(understandability=[credibility],thresholds={relevance:1}): 'relevance' is not "
-        "an aspect of understandability of the measure"
+        "one of the understandability aspects of the measure"
     ),
     ("two", "H(of=nDCG@5,graded=[credibility])"): (
         "H(of=nDCG@5,graded=[credibility]): graded requires of=RBP, got nDCG@5"

@@ -17,13 +17,13 @@ QUANTILES = {1: 12.706204736174698, 2: 4.302652729749464}
 
 
 def generator_of(kind: str, trial: int) -> np.random.Generator:
-    """Return the random generator of a trial: PCG64, seeded by the seed, the kind and the trial."""
+    """Return the random generator of a trial: PCG64, seeded with the audit's seed, kind and trial number."""
     kind_number = int.from_bytes(sha256(kind.encode()).digest()[:8], "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([SEED, kind_number, trial])))
 
 
 def shuffle_groups(rng: np.random.Generator, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Shuffle the documents of each group, as drawn for all documents in alphabetical order."""
+    """Shuffle the documents of each group; draw for all documents together, in alphabetical order."""
     documents = sorted(document for group in groups.values() for document in group)
     drawn = dict(zip(documents, rng.random(len(documents)).tolist(), strict=True))
     return {name: sorted(group, key=drawn.__getitem__) for name, group in groups.items()}
@@ -97,7 +97,7 @@ def score_lmd(
 ) -> float:
     """Return LMD of a ranking on one topic, with its default settings.
 
-    texts: words by document. subtopics: the judged documents relevant to each.
+    texts: document -> words. subtopics: subtopic -> documents judged relevant to it.
     """
 
     def model_of(document: str) -> Model:
@@ -145,7 +145,7 @@ def assert_numbers(report: AuditReport, expected: Mapping[str, float | None]) ->
 
 
 def assert_cells(found: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Assert that cells are equal, numbers up to 9 decimals."""
+    """Assert that cells are equal. Numbers may differ by 1e-9."""
     assert len(found) == len(expected)
     for cell, value in zip(found, expected, strict=True):
         if isinstance(value, float):

@@ -27,8 +27,8 @@ DEPTH = 60
 class Collection:
     """A collection with texts.
 
-    texts: the text of each document. queries: the parts of the query by topic, which a diverse system
-    alternates. judged: topic -> document -> subtopic -> judgment.
+    texts: document -> text. queries: topic -> parts of the query; a diverse system alternates between the
+    parts. judged: topic -> document -> subtopic -> judgment.
     """
 
     texts: Mapping[str, str]
@@ -79,7 +79,7 @@ def texts_in(collection: Collection) -> Texts:
 
 
 def runs_over(collection: Collection, rng: random.Random) -> dict[str, Scored]:
-    """Return the run of each system that retrieves anything, by name."""
+    """Return name -> run for each system that retrieves at least one document."""
     ranker = Ranker(collection.texts)
     topic_systems = {topic: systems(ranker, parts, rng) for topic, parts in collection.queries.items()}
     names = [

@@ -22,7 +22,7 @@ TOPICS = ("1", "2", "3")
 
 
 def example(parameter: Parameter) -> Any:
-    """Return a value other than the default."""
+    """Return a valid value of the parameter that differs from the default."""
     match parameter.kind:
         case kinds.Whole():
             return 2
@@ -72,7 +72,7 @@ GOES_WITH = {
 
 
 def instances(declaration: Declaration) -> list[Measure]:
-    """Return the measure with its defaults, and with each other parameter in turn."""
+    """Return the measure with default values, and variants that change one parameter each."""
     normalised = "normalise" in declaration.parameters  # these measures need a cutoff
     needed = {
         p.name: example(p)
@@ -85,9 +85,8 @@ def instances(declaration: Declaration) -> list[Measure]:
             parse(text) for text in ("AP", "Bpref", "RR", "P@2", "ERR(max_gain=scale)", "RBP(rel=3)", "DCG@2")
         ]
     else:
-        negative = ["Utility"] * (
-            declaration.combination == "mean"
-        )  # not for harmonic means, because Utility may be negative
+        # Omit Utility for harmonic means, because it may be negative.
+        negative = ["Utility"] * (declaration.combination == "mean")
         inners = [parse(text) for text in ("AP", "RBP@3", "DCG", *negative) if "of" in declaration.parameters]
     varied = [base.having(of=inner) for inner in inners]
     if declaration.name == "CAM":
@@ -133,7 +132,7 @@ def collections(draw: st.DrawFn) -> Qrels:
         ASPECTS[1]: {topic: draw(labels) for topic in TOPICS},
     }
     qrels = qrels_of(judged, subtopics={topic: draw(by_subtopic) for topic in TOPICS})
-    assume(not qrels.only_by_subtopic)  # such qrels have no measures of an aspect
+    assume(not qrels.only_by_subtopic)  # qrels judged by subtopic only support no measures of an aspect
     return qrels
 
 

@@ -44,7 +44,7 @@ def qrels_of(
 ) -> Qrels:
     """Return qrels from judgments.
 
-    judgments: the judgments by aspect, or those of a single aspect whose labels go from 0 to the highest
+    judgments: aspect -> judgments, or the judgments of a single aspect with labels from 0 to the highest
     grade.
     """
     if not any(isinstance(key, Aspect) for key in judgments):

@@ -53,7 +53,7 @@ def find(program: str) -> str:
 
 
 def require(program: str) -> str:
-    """Return the path of a program; skip the test without it, or fail it if components are required."""
+    """Return the path of a program. If it is missing, skip the test, or fail if components are required."""
     try:
         return find(program)
     except Missing as missing:
@@ -102,10 +102,10 @@ class Server:
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Create its files in the folder, once."""
+        """Create the files of the server in its folder, once."""
 
     def commands(self) -> list[list[str]]:
-        """Return the command lines of its processes in starting order."""
+        """Return the command lines of the server's processes, in starting order."""
         raise NotImplementedError
 
     def answers(self) -> bool:
@@ -118,7 +118,7 @@ class Server:
         return self
 
     def launch(self) -> None:
-        """Start its processes."""
+        """Start the processes of the server."""
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             self._change_owner()
@@ -126,7 +126,7 @@ class Server:
         self.processes = [self._spawn(command) for command in self.commands()]
 
     def wait(self) -> None:
-        """Wait until it answers."""
+        """Wait until the server answers."""
         until = time.monotonic() + seconds(START_SECONDS)
         while not self.answers():
             if time.monotonic() > until or any(process.poll() is not None for process in self.processes):
@@ -134,7 +134,7 @@ class Server:
             time.sleep(0.05)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Stop its processes with a signal; SIGKILL simulates a crash."""
+        """Stop the processes of the server with a signal. SIGKILL simulates a crash."""
         for process in reversed(self.processes):
             end_process(process, number)
         self.processes = []
@@ -231,7 +231,7 @@ class Postgres(Server):
             "port": self.port,
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self.folder,
-            "fsync": "off",  # no test cuts the power
+            "fsync": "off",  # no test cuts the power, so syncing is not needed
             "max_connections": 300,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -259,9 +259,8 @@ class Postgres(Server):
         alive = [psutil.Process(process.pid) for process in self.processes if process.poll() is None]
         children = [child for process in alive for child in process.children(recursive=True)]
         super().stop(number)
-        for (
-            child
-        ) in children:  # each leads its own process group and holds shared memory that a restart needs
+        # Each child leads its own process group, and holds shared memory that a restart needs.
+        for child in children:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
         psutil.wait_procs(children, timeout=seconds(30))
@@ -294,7 +293,7 @@ class Redis(Server):
         return [[find("redis-server"), "--bind", "127.0.0.1", "--port", str(self.port), *settings]]
 
     def empty(self) -> None:
-        """Delete its data on disk; call it while the server is stopped."""
+        """Delete the data on disk. The server must be stopped."""
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
 
@@ -327,7 +326,7 @@ class RabbitMQ(Server):
         }
 
     def commands(self) -> list[list[str]]:
-        # The script of the same name on the PATH requires a certain user and folder, so this one is used.
+        # The script of the same name on the PATH requires a certain user and folder, so do not use it.
         epmd = [find("epmd"), "-port", str(self._names), "-address", "127.0.0.1"]
         return [epmd, ["/usr/lib/rabbitmq/bin/rabbitmq-server"]]
 
@@ -440,7 +439,7 @@ def address(kind: str) -> str:
     folder = Path(os.environ["CUPEL_TEST_SERVERS"])
     url_file = folder / f"{kind}.url"
     with (folder / f"{kind}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one process starts it, the others wait
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process starts the server, and the other processes wait
         if not url_file.exists():
             keeper = [sys.executable, "-m", __name__, kind, str(folder), os.environ["CUPEL_TEST_OWNER"]]
             environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -449,7 +448,7 @@ def address(kind: str) -> str:
             )
             with process.stdout or sys.stdin as output:
                 url_file.write_text(output.readline().strip())
-            process.returncode = 0  # the keeper outlives this call, so no one waits for it
+            process.returncode = 0  # the keeper outlives this call, so do not wait for it
     url = url_file.read_text()
     if url.startswith("missing: "):
         unavailable(url.removeprefix("missing: "))

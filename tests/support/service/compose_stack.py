@@ -128,9 +128,8 @@ class Container:
         self._due = 0.0
         self._pause = 0.0
         self._started = 0.0
-        self._lock = (
-            threading.RLock()
-        )  # so that the watcher does not restart a container that a test has just stopped
+        # The lock prevents the watcher from restarting a container that a test has just stopped.
+        self._lock = threading.RLock()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -286,7 +285,7 @@ class Container:
         self._due = now + self._pause
 
     def _kill_group(self) -> None:
-        """Kill the process group: in a container, the kernel does so when the main process ends."""
+        """Kill the process group, as the kernel does in a container when the main process ends."""
         assert self.process is not None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -388,7 +387,7 @@ class Stack:
         }
         replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in ports.items()}
         replaced |= {r"^/run/secrets\b": str(self._secrets)}
-        # The key of the file does not fit, because a user name of Swift has two parts.
+        # The file's key is not a valid user name of Swift, which has two parts.
         more = {**self._extra_settings, "CUPEL_S3_KEY": self.s3.key}
         return Container(service, self.folder / (name or service), replaced, more)
 

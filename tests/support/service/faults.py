@@ -42,7 +42,7 @@ AT_WORK = "SELECT id FROM jobs WHERE kind = 'evaluate' AND lease_until IS NOT NU
 
 @contextmanager
 def short_pauses(longest: float = 1.0) -> Iterator[None]:
-    """Limit the pauses of clients to `longest` seconds inside the block, whatever Retry-After says."""
+    """Limit the pauses of clients to `longest` seconds inside the block, even if Retry-After is longer."""
     before, transport.MAX_PAUSE_SECONDS = transport.MAX_PAUSE_SECONDS, longest
     try:
         yield
@@ -104,7 +104,7 @@ class Traffic:
         except BaseException as failure:
             self.failures.append(failure)
 
-    # Counts from the database. Only evaluations count, because analyses are queued at any time.
+    # Jobs in the database. Only evaluations are included, because analyses can be queued at any time.
 
     def running(self) -> int:
         """Return the number of running jobs."""
@@ -124,7 +124,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Seconds until a new submission was accepted and scored, and until all older ones were scored."""
+    """Seconds until a new submission was accepted and scored, and until all older submissions were scored."""
 
     accepted: float
     scored: float
@@ -230,7 +230,7 @@ def do_nothing() -> None: ...
 
 
 def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = do_nothing) -> Recovery:
-    """Let the object store answer 503 for BUSY seconds while jobs wait, and call `meanwhile` then."""
+    """Let the object store answer 503 for BUSY seconds while jobs wait; call `meanwhile` in this time."""
     worker = traffic.stack["worker-score"]
     with suspended(traffic.stack, worker):
         until(lambda: len(traffic.open()) >= WAITING)
@@ -265,7 +265,8 @@ def worker_suspended(traffic: Traffic) -> Recovery:
 def suspended(stack: Stack, worker: Container, *, at_work: bool = False) -> Iterator[None]:
     """Pause all processes of a worker inside the block.
 
-    With `at_work`, it has running jobs. It is never paused in a transaction, whose locks block others.
+    If `at_work` is true, wait until the worker has running jobs. Never pause it in a transaction, because the
+    locks of the transaction would block other processes.
     """
     until(lambda: _suspend_outside_transactions(stack, worker, at_work))
     try:
@@ -287,7 +288,7 @@ def _suspend_outside_transactions(stack: Stack, worker: Container, at_work: bool
 
 
 def power_cut(traffic: Traffic) -> Recovery:
-    """Kill everything; the services of Cupel restart at once, the servers they need only later."""
+    """Kill everything. Restart the services of Cupel at once, and the servers that they need later."""
     stack = traffic.stack
     until(traffic.running)
     for container in stack.containers.values():

@@ -81,7 +81,7 @@ class Service:
         self.openapi = self.http.get("/openapi.json").json()
 
     def request(self, who: str, method: str, path: str, **options: Any) -> httpx.Response:
-        """Send a request as one of USERS, or as the stranger, who has no token."""
+        """Send a request as one of USERS, or without a token as STRANGER."""
         headers = {**self.auth_headers(who), **options.pop("headers", {})}
         return self.http.request(method, path, headers=headers, **options)
 

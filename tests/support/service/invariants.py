@@ -186,8 +186,8 @@ def assert_consistent(
 ) -> None:
     """Wait for all jobs, then assert all invariants of this module.
 
-    sample: number of submissions whose scores are compared with the library's. Analyses are awaited before
-    the other jobs, because the job of a leaderboard that was just analysed is queued only after a pause.
+    sample: number of submissions whose scores are compared with the library's. Wait for analyses before other
+    jobs, because the next job of a leaderboard that was just analysed is queued only after a pause.
     """
     until(lambda: not query(OPEN_EVALUATIONS), limit=120)
     assert_analysed(client, load)

@@ -71,11 +71,11 @@ def new_redis() -> str:
 
 @contextmanager
 def emptied_rabbitmq() -> Iterator[str]:
-    """Delete the queues of RabbitMQ and yield its URL; other test processes wait until the block ends."""
+    """Delete the queues of RabbitMQ and yield its URL. Other test processes wait until the block ends."""
     server = components.address("rabbitmq")
     with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        pools.reset()  # connections of this process remember which queues they have declared
+        pools.reset()  # the connections of this process cache which queues they have declared
         purge(server)
         yield server
 

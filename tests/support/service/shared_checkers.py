@@ -16,7 +16,7 @@ class Lasting(Checkers):
 
 
 def open_lasting(settings: Settings) -> System:
-    """Open a system like `open_system`, with checking processes that systems with equal limits share."""
+    """Open a system like `open_system`; systems with equal limits share their checking processes."""
     limits = {name: value for name, value in settings.model_dump().items() if name.startswith("checker")}
     return replace(open_system(settings), checkers=_lasting(tuple(limits.items())))
 

@@ -1,4 +1,4 @@
-"""Requirements of audits of content-based measures, and the classic measure they are compared with."""
+"""Preconditions and shared functions of audits that compare text-based measures with a classic one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from cupel_measures.model import Content, Floats
 from cupel_measures.scoring.evaluator import Evaluator, list_unsupported
 
 CLASSIC = "alpha_nDCG@20"
-"""The default measure that content-based measures are compared with (Hui, PIKM 2014, section 5)."""
+"""Default of the classic measure that text-based measures are compared with (Hui, PIKM 2014, section 5)."""
 
 
 @dataclass(frozen=True)
 class OneMeasure(ParameterKind):
-    """The text of a measure, which is normalised."""
+    """The type of a parameter that names a measure; the value is the normalised text of the measure."""
 
     expects: str = "a measure, such as alpha_nDCG@20"
 
@@ -35,7 +35,7 @@ MeasureText = Annotated[str, OneMeasure()]
 
 
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
-    """Yield the reasons why content-based measures cannot be compared with `reference`."""
+    """Yield the reasons why text-based measures cannot be compared with the measure `reference`."""
     if subject.content is None:
         yield (
             "the audit needs the texts of the documents, but the collection has none: add them to the "
@@ -59,11 +59,11 @@ def content_of(subject: AuditSubject) -> Content:
 
 
 def bound(subject: AuditSubject, texts: Sequence[str]) -> list[Measure]:
-    """Return the distinct measures with these texts, bound to the aspects of the subject."""
+    """Parse the measure texts; return the distinct measures, bound to the aspects of the subject."""
     measures = [parse(text).bound(subject.qrels.aspects) for text in texts]
     return list({str(measure): measure for measure in measures}.values())
 
 
 def means_of(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """Return float64[runs] by the text of each measure: the mean score of each run."""
+    """Return the mean score of each run by each measure, as float64[runs] by measure text."""
     return means(scores_by_topic(evaluator.evaluate(measures), measures), measures)

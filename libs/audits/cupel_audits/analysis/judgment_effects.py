@@ -1,7 +1,7 @@
-"""The best scores that a topic can have after one more document is judged.
+"""Scores of the runs on one topic after one more document is judged.
 
-The topic is copied once for each candidate document, and the copy has a judgment of that document. All runs
-are scored on all copies at once, by any measure.
+The topic is copied once for each candidate document. Each copy has one more judgment, that of its candidate.
+All runs are scored on all copies at once.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,21 @@ from cupel_measures.model import ABSENT, Floats, Ids, Ints, Joined, Qrels, Subto
 from cupel_measures.scoring.evaluator import Evaluator
 
 AT_ONCE = 1 << 20
-"""Approximate number of hits that are built at once, to bound the memory."""
+"""Approximate number of retrieved documents in a batch of copies, to bound the memory."""
 
 
 def score_after_judgment(
     subject: AuditSubject, topic: int, documents: Ints, measures: Sequence[Measure]
 ) -> dict[str, Floats | None]:
-    """Return float64[n, runs] by the text of each measure: the score on `topic` after one more judgment.
+    """Score all runs on `topic` after one more judgment, for each candidate document.
 
-    documents: int64[n], unjudged documents of `AuditSubject.tops`; each is judged alone. It gets the highest
-    label of every aspect, and is relevant to every subtopic that the topic has judgments for. Only the ranks
-    in `tops` count: a run that has the document further down is scored as if it did not retrieve it. The
-    value is None for a measure that uses texts, or whose declared label set excludes such a judgment.
+    Return float64[n, runs] by measure text, or None for a measure that uses texts, or whose declared label
+    set excludes the new judgment.
+
+    documents: int64[n], the candidates: unjudged documents of `AuditSubject.tops`. Each candidate is judged
+    alone. It gets the highest label of every aspect, and is relevant to every subtopic that the topic has
+    judgments for. A run that ranks the candidate below the ranks in `tops` is scored as if it did not
+    retrieve it.
     """
     parts = max(1, -(-len(documents) * _hits(subject, topic) // AT_ONCE))
     scores: dict[str, list[Floats | None]] = {str(measure): [] for measure in measures}
@@ -46,14 +49,17 @@ def _concatenated(parts: Sequence[Floats | None]) -> Floats | None:
 
 
 def _hits(subject: AuditSubject, topic: int) -> int:
-    """Return the approximate number of hits of a copy."""
+    """Return the approximate number of hits (documents that runs retrieve) in one copy of the topic."""
     rows = np.arange(topic, len(subject.joined.retrieved), len(subject.qrels.topics))
     known = np.diff(subject.joined.offsets)[rows].sum()
     return int(known) + tops_of(subject).ranked[:, topic].size
 
 
 def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
-    """Return the scores, float64[copies, runs], without the last topic (see `_Pool.qrels`)."""
+    """Score the runs on the copies: float64[copies, runs]; None if `measure` cannot be computed.
+
+    The last topic has no scores: see `_Pool.qrels`.
+    """
     if measure.declaration.texts:
         return None
     try:
@@ -65,21 +71,21 @@ def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Pool:
-    """The documents of each copy of the topic: those of its qrels and the candidates, sorted by id.
+    """The documents of a topic in every copy: those of its qrels, and all candidates.
 
-    ids: n document ids. judged: int64[copies], the index in `ids` of the document that is judged in each
-    copy. low, high: the range of the topic's documents in the qrels. strangers: int64, the candidates that
-    are not in the qrels, as ascending indices into the documents of `tops`. place: int64[n], the index in
-    `ids` of each of the topic's documents, and then of each stranger.
+    ids: the n document ids, sorted. judged: int64[copies], the index in `ids` of the candidate that each copy
+    judges. low, high: the range of the topic's documents in the qrels. unlisted: int64, the candidates that
+    the qrels do not contain, as ascending indices into the documents of `tops`. position: int64[n], the index
+    in `ids` of each document of the topic in the qrels, and then of each document in `unlisted`.
     """
 
     subject: AuditSubject
     topic: int
     ids: list[bytes]
-    place: Ints
+    position: Ints
     low: int
     high: int
-    strangers: Ints
+    unlisted: Ints
     judged: Ints
 
     @classmethod
@@ -87,46 +93,46 @@ class _Pool:
         tops, qrels = tops_of(subject), subject.qrels
         low, high = qrels.offsets[topic : topic + 2].tolist()
         pooled = tops.pooled[documents].astype(np.int64)
-        strangers = np.sort(documents[pooled < 0])
+        unlisted = np.sort(documents[pooled < 0])
         ids = [qrels.documents.bytes_at(document) for document in range(low, high)]
-        ids += [tops.documents.bytes_at(document) for document in strangers.tolist()]
+        ids += [tops.documents.bytes_at(document) for document in unlisted.tolist()]
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
-        place = np.empty(len(ids), dtype=np.int64)
-        place[order] = np.arange(len(ids))
+        position = np.empty(len(ids), dtype=np.int64)
+        position[order] = np.arange(len(ids))
         where = pooled - low
-        where[pooled < 0] = high - low + np.searchsorted(strangers, documents[pooled < 0])
+        where[pooled < 0] = high - low + np.searchsorted(unlisted, documents[pooled < 0])
         return cls(
             subject=subject,
             topic=topic,
             ids=[ids[i] for i in order],
-            place=place,
+            position=position,
             low=low,
             high=high,
-            strangers=strangers,
-            judged=place[where],
+            unlisted=unlisted,
+            judged=position[where],
         )
 
     def qrels(self) -> Qrels:
         """Return qrels with a topic for each copy, and a last topic with all combinations of labels.
 
-        Because of the last topic, measures that depend on the observed labels see those of the whole
-        collection.
+        Some measures depend on the labels that occur in the qrels. Because of the last topic, they find all
+        labels of the collection.
         """
         qrels, copies, n = self.subject.qrels, len(self.judged), len(self.ids)
-        elsewhere = np.unique(qrels.labels, axis=1)
+        combinations = np.unique(qrels.labels, axis=1)
         labels = np.full((len(qrels.aspects), n), ABSENT, dtype=np.int32)
-        labels[:, self.place[: self.high - self.low]] = qrels.labels[:, self.low : self.high]
+        labels[:, self.position[: self.high - self.low]] = qrels.labels[:, self.low : self.high]
         labels = np.tile(labels, copies)
         if not qrels.only_by_subtopic:
             best = [[len(aspect.labels) - 1] for aspect in qrels.aspects]
             labels[:, np.arange(copies) * n + self.judged] = best
-        others = [b"%06d" % number for number in range(elsewhere.shape[1])]
+        others = [b"%06d" % number for number in range(combinations.shape[1])]
         return Qrels(
             aspects=qrels.aspects,
             topics=(*(f"{copy:06}" for copy in range(copies)), "~"),
             offsets=np.append(np.arange(copies + 1) * n, copies * n + len(others)),
             documents=Ids.of([*self.ids * copies, *others]),
-            labels=np.hstack([labels, elsewhere]),
+            labels=np.hstack([labels, combinations]),
             label_sets=qrels.label_sets,
             subtopics=qrels.subtopics and self._subtopics(qrels.subtopics),
         )
@@ -136,7 +142,7 @@ class _Pool:
         of_topic = given.only((given.document >= self.low) & (given.document < self.high))
         known = np.unique(of_topic.subtopic)
         starts = np.arange(copies) * n
-        document = self.place[of_topic.document - self.low]
+        document = self.position[of_topic.document - self.low]
         documents = np.concatenate(
             [(starts[:, None] + document).reshape(-1), np.repeat(starts + self.judged, len(known))]
         )
@@ -148,7 +154,10 @@ class _Pool:
         return Subtopics(given.names, *columns)
 
     def joined(self) -> Joined:
-        """Return each run on each copy, without documents on the last topic; no measure depends on ties."""
+        """Return the ranking of each run for each copy; it is empty for the last topic.
+
+        The first and the last rank of a tie are set to `rank`, because no score depends on ties.
+        """
         joined, copies, n = self.subject.joined, len(self.judged), len(self.ids)
         topics = len(self.subject.qrels.topics)
         retrieved, lengths, documents, ranks = [], [], [], []
@@ -171,13 +180,13 @@ class _Pool:
         )
 
     def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:
-        """Return the documents of a run, as indices into `ids` in order of rank, and their ranks."""
+        """Return the documents of a run as indices into `ids`, sorted by rank, and their ranks."""
         joined, first = self.subject.joined, tops_of(self.subject).ranked[run, self.topic]
-        among = np.flatnonzero(np.isin(first, self.strangers))
-        which = np.searchsorted(self.strangers, first[among])
+        rank_indices = np.flatnonzero(np.isin(first, self.unlisted))
+        candidates = np.searchsorted(self.unlisted, first[rank_indices])
         document = np.concatenate(
-            [self.place[joined.document[row] - self.low], self.place[self.high - self.low + which]]
+            [self.position[joined.document[row] - self.low], self.position[self.high - self.low + candidates]]
         )
-        rank = np.concatenate([joined.rank[row].astype(np.int64), among + 1])
+        rank = np.concatenate([joined.rank[row].astype(np.int64), rank_indices + 1])
         order = np.argsort(rank)
         return document[order], rank[order]

@@ -14,7 +14,7 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 FLOORS = (10, 1)
-"""The least number of documents of degree 0, and of each other degree, in a stratified sample.
+"""Minimum numbers of documents in a stratified sample: for degree 0, and for each higher degree.
 
 Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
 """
@@ -22,11 +22,11 @@ Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judged:
-    """The judged documents of a subject, sorted by topic.
+    """The n judged documents of a subject, sorted by topic.
 
-    document: int64[n], ascending indices into the pool. topic: int64[n]. degree: int64[n], the grade by which
-    samples are stratified, from 0. relevant: bool[n]. documents: the number D of documents in the pool.
-    topics: the number T of topics.
+    document: int64[n], ascending indices into the documents of the qrels. topic: int64[n]. degree: int64[n],
+    the grade by which samples are stratified, from 0. relevant: bool[n]. documents: D, the number of
+    documents in the qrels. topics: T, the number of topics.
     """
 
     document: Ints
@@ -38,10 +38,11 @@ class Judged:
 
     @classmethod
     def of(cls, subject: AuditSubject, aspect: str | None) -> "Judged":
-        """Return the documents judged by `aspect`; by default, all judged documents by the first aspect.
+        """Return the documents judged by `aspect`, with its grades as degrees.
 
-        Negative grades have degree 0. In a collection with judgments by subtopic only, documents that are
-        relevant to some subtopic have degree 1.
+        The default is all judged documents, with the grades of the first aspect. A negative or missing grade
+        becomes degree 0. In a collection with judgments by subtopic only, documents that are relevant to some
+        subtopic have degree 1.
         """
         degrees, relevant = graded(subject, aspect)
         of_aspect = aspect is not None and subject.qrels.labels[subject.qrels.aspect_index(aspect)] >= -1
@@ -67,17 +68,17 @@ class Judged:
         return int(self.degree.max(initial=0)) + 1
 
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
-        """Return bool[D], the documents of the pool that are in `kept`, bool[n]."""
+        """Return bool[D], the documents of the qrels that `kept`, bool[n], selects."""
         mask = np.zeros(self.documents, dtype=bool)
         mask[self.document] = kept
         return mask
 
 
 def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask]:
-    """Return int64[D], the degree of each pooled document, and bool[D], whether it is relevant.
+    """Return the degree, int64[D], and the relevance, bool[D], of each document in the qrels.
 
-    Both come from the judgments of `aspect` (default: the first), or from those by subtopic if there are no
-    others.
+    Both come from the judgments by `aspect` (default: the first). In a collection with judgments by subtopic
+    only, documents that are relevant to some subtopic are relevant and have degree 1.
     """
     qrels = subject.qrels
     if qrels.only_by_subtopic:
@@ -98,28 +99,29 @@ def relevant_by_subtopic(subject: AuditSubject) -> Mask:
 
 
 def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
-    """Yield bool[D] for each percentage P, in their order: nested samples, stratified by degree.
+    """Yield a stratified sample, bool[D], for each percentage P; the samples are nested.
 
-    Of the n documents of each topic and degree, keep the first max(f, floor(P n / 100)) of one random order,
-    at most n; f is 10 for degree 0 and 1 for others (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
+    The documents of each topic and degree are a stratum and are shuffled once. Of the n documents of a
+    stratum, a sample keeps the first max(f, floor(P n / 100)), at most n; f is 10 for degree 0 and 1 for
+    others (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     strata = judged.strata
-    place = strata.shuffled(rng)
+    position = strata.shuffled(rng)
     floor = np.where(np.arange(len(strata.sizes)) % judged.degrees > 0, FLOORS[1], FLOORS[0])
     for percent in percents:
         end = np.maximum(floor, shares(percent, strata.sizes))
-        yield judged.mask(place < end.take(strata.group))
+        yield judged.mask(position < end.take(strata.group))
 
 
 def uniform(
     rng: np.random.Generator, judged: Judged, percents: Sequence[float], *, nested: bool = False
 ) -> Iterator[Mask]:
-    """Yield for each percentage P a sample of max(1, floor(P n / 100)) of n documents per topic, bool[D].
+    """Yield a uniform sample, bool[D], for each percentage P.
 
-    If a topic has relevant documents, its sample is redrawn until it contains one of them. Samples of
-    different percentages are independent by default. With `nested`, each sample contains the smaller ones,
-    and the smallest one must contain a relevant document (Ferrante, Ferro, Pontarollo, TKDE 2019, section
-    5.4).
+    A sample keeps max(1, floor(P n / 100)) of the n judged documents of each topic. If a topic has relevant
+    documents, its sample is redrawn until it contains one of them. Samples of different percentages are
+    independent by default. With `nested`, each sample contains the smaller ones, and the smallest one must
+    contain a relevant document (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     if not nested:
         for percent in percents:
@@ -129,18 +131,18 @@ def uniform(
 
 
 def _uniform(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
-    place, size = shuffled(rng, judged.topic)
+    position, size = shuffled(rng, judged.topic)
     least = np.maximum(1, shares(min(percents), size))
     has = np.bincount(judged.topic[judged.relevant], minlength=judged.topics) > 0
-    while (again := has & ~_keeps_relevant(judged, place < least)).any():
+    while (again := has & ~_keeps_relevant(judged, position < least)).any():
         drawn = np.flatnonzero(again[judged.topic])
-        place[drawn] = shuffled(rng, judged.topic[drawn])[0]
+        position[drawn] = shuffled(rng, judged.topic[drawn])[0]
     for percent in percents:
-        yield judged.mask(place < np.maximum(1, shares(percent, size)))
+        yield judged.mask(position < np.maximum(1, shares(percent, size)))
 
 
 def _keeps_relevant(judged: Judged, kept: Mask) -> Mask:
-    """Return bool[T], whether a relevant document of the topic is kept."""
+    """Return bool[T], whether `kept`, bool[n], contains a relevant document of the topic."""
     return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
 
 
@@ -156,12 +158,12 @@ class JudgmentGroups:
         return np.bincount(self.group, minlength=1)
 
     def shuffled(self, rng: np.random.Generator) -> Ints:
-        """Return int64[n], the place of each document in a random order of its group, from 0."""
+        """Shuffle each group; return int64[n], the position of each document in its group, from 0."""
         order = _ascending(rng.random(len(self.group)))
         order = order.take(np.argsort(self._small.take(order), kind="stable"))
-        place = np.empty(len(self.group), dtype=np.int64)
-        place[order] = self._places
-        return place
+        position = np.empty(len(self.group), dtype=np.int64)
+        position[order] = self._positions
+        return position
 
     @cached_property
     def _small(self) -> NDArray[np.unsignedinteger[Any]]:
@@ -169,26 +171,26 @@ class JudgmentGroups:
         return self.group.astype(np.min_scalar_type(int(self.group.max(initial=0))))
 
     @cached_property
-    def _places(self) -> Ints:
-        """Return int64[n]: 0, 1, 2, ... for the first group, then for the second, and so on."""
+    def _positions(self) -> Ints:
+        """Return int64[n]: 0, 1, 2, ... for the first group, then again from 0 for the second, and so on."""
         return np.arange(len(self.group)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
 
 
 def shuffled(rng: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
-    """Return int64[n], the place of each document in a random order of its group, and the group's size."""
+    """Shuffle each group; return the position of each document in it, and its size, each int64[n]."""
     groups = JudgmentGroups(group)
     return groups.shuffled(rng), groups.sizes[group]
 
 
 def _ascending(drawn: Floats) -> Ints:
-    """Return int64[n], the stable ascending order, which is the same on every machine."""
+    """Return the indices that sort `drawn` stably, int64[n]; they are the same on every machine."""
     order = np.argsort(drawn)  # much faster than a stable sort, and equal to it unless there are ties
     in_order = drawn[order]
     return order if (in_order[1:] > in_order[:-1]).all() else np.argsort(drawn, kind="stable")
 
 
 def shares(percent: float, size: Ints) -> Ints:
-    """Return floor(percent * size / 100) in exact arithmetic, so that 70 per cent of 10 are 7."""
+    """Return floor(percent * size / 100) in exact arithmetic, so that 70 per cent of 10 is 7."""
     above, below = (exact(percent) / 100).as_integer_ratio()
     table = [number * above // below for number in range(int(size.max(initial=0)) + 1)]
     counts: Ints = np.array(table, dtype=np.int64)[size]

@@ -1,6 +1,7 @@
-"""Reports of audits that leave groups of runs out of the pool, one after another.
+"""Base class and reports of audits that leave runs out of the pool.
 
-A trial leaves out one group; its result is a LeftOutTrial.
+The runs are divided into groups: single runs or teams. Each trial leaves out one group and returns a
+LeftOutTrial.
 """
 
 import math
@@ -19,20 +20,21 @@ from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.scoring.pool import Mask
 
 FAIR = 0.05
-"""The reports call a collection fair if no run loses more than this share of the ranks, or one rank."""
+"""Reports call a collection fair if no run loses more than this share of the ranks (or one rank)."""
 UNEXPLAINED = 0.1
-"""The reports give no verdict on fairness if the runs leave more than this share of judgments unexplained."""
+"""Largest share of judged documents outside the pool of the runs at which reports judge fairness."""
 
 
 class LeftOutTrial(TypedDict):
-    """The result of leaving out one group; JSON-serialisable. Lists of two are before and after.
+    """The result of leaving out one group of runs; JSON-serialisable.
 
-    depth: of the pool. runs: the indices of the group's runs. brought: lists of a depth, and the judged and
-    the relevant documents that the group alone contributes to the pool of that depth. lost: documents that
-    lose their judgment. tau: by measure, over all runs. scores, ranks: by measure, two lists over the group's
-    runs. unjudged: lists of a depth and two lists over the group's runs: the unjudged share of the first
-    documents. unexplained: judged documents that are not among the first `depth` of any run. Earlier releases
-    did not store it.
+    depth: depth of the pool. runs: indices of the runs in the group. brought: for each pool depth, the depth
+    and the numbers of judged and of relevant documents that only the group contributes to this pool. lost:
+    number of documents that lose their judgment. tau: tau-b over all runs, by measure. scores, ranks: by
+    measure, two lists with a value for each run of the group, in the pool and left out. unjudged: for each
+    depth, the depth and two such lists, with the unjudged share of the first documents. unexplained: number
+    of judged documents that are not among the first `depth` of any run; missing in results of earlier
+    releases.
     """
 
     depth: int
@@ -47,19 +49,19 @@ class LeftOutTrial(TypedDict):
 
 
 LeftOut = Sequence[tuple[str, LeftOutTrial]]
-"""The names of the groups that were left out, with the results of their trials."""
+"""The name of each group that was left out, and the result of its trial."""
 LeftOutCell = Annotated[str, Heading("left out")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaveOut(Audit):
-    """Base class of the kinds that leave out groups of runs; `groups` returns the groups."""
+    """Base class of the kinds that leave groups of runs out of the pool; subclasses define `groups`."""
 
-    depths: Depths = setting((10, 20, 50, 100), "depths at which unique documents are counted")  # noqa: RUF009
+    depths: Depths = setting((10, 20, 50, 100), "depths at which unique and unjudged documents are counted")  # noqa: RUF009
     depth: Depth | None = setting(None, "depth of the judged pool (default: estimated from the judgments)")  # noqa: RUF009
 
     def groups(self, subject: AuditSubject) -> list[int]:
-        """Return the number of the group of each run, from 0."""
+        """Return the group of each run, numbered from 0."""
         raise NotImplementedError
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
@@ -90,9 +92,9 @@ def _trial(
     alone: Mapping[int, Mask],
     depth: int,
 ) -> LeftOutTrial:
-    """Leave out the runs `members`.
+    """Leave the runs `members` out of the pool, and return the result.
 
-    alone: bool[D] by depth, the documents that only these runs contribute.
+    alone: for each pool depth, the documents that only these runs contribute, bool[D].
     """
     lost = alone[depth] & contributions.judged
     full, means = subject.means, subject.means
@@ -118,7 +120,7 @@ def _trial(
 def _unjudged_shares(
     subject: AuditSubject, lost: Mask, members: list[int], depth: int
 ) -> tuple[list[float | None], list[float | None]]:
-    """Return the unjudged share of each run, a mean over topics, before and after."""
+    """Return the mean unjudged share over topics of each member, in the pool and left out of it."""
     before, after = (
         [mean_of(unjudged(subject, run, judged, depth)) for run in members]
         for judged in (subject.judged, subject.judged & ~lost)
@@ -128,7 +130,7 @@ def _unjudged_shares(
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutRun:
-    """A run by one measure, in the pool and left out of it."""
+    """The score and the rank of a run by one measure, in the pool and left out of it."""
 
     measure: MeasureCell
     left: LeftOutCell
@@ -148,7 +150,7 @@ class FairnessRow:
     measure: MeasureCell
     tau: Annotated[float | None, Heading("tau", f"{TAU}, mean")]
     least: Annotated[float | None, Heading("least tau")]
-    places: Annotated[float | None, Heading("ranks lost", "mean over the runs, each left out")]
+    places: Annotated[float | None, Heading("ranks lost", "mean over the runs, each when it is left out")]
     worst: Annotated[int, Heading("most ranks lost")]
     run: Annotated[str, Heading("by")]
     change: Annotated[float | None, Heading("change of score", "mean over the runs")]
@@ -171,8 +173,10 @@ class ContributionRow:
 
     left: LeftOutCell
     depth: Annotated[int, Heading("pool depth")]
-    judged: Annotated[int, Heading("judged", "documents that it alone contributes to the pool")]
-    relevant: Annotated[int, Heading("relevant", "of them")]
+    judged: Annotated[
+        int, Heading("judged", "judged documents that no other run or team contributes to the pool")
+    ]
+    relevant: Annotated[int, Heading("relevant", "relevant documents among them")]
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,7 @@ class UnjudgedShare:
 
 @dataclass(frozen=True)
 class StageRank:
-    """The rank of a run by one measure at one of the STAGES."""
+    """The rank of a run by one measure, in the pool or left out of it."""
 
     measure: MeasureCell
     run: RunCell
@@ -203,11 +207,11 @@ LEFT_OUT = {"run": "A run that is left out", "team": "A run whose team is left o
 STAGES = ("in the pool", "left out")
 POINTS = TableSchema.of("points", "Runs in the pool and left out of it", LeftOutRun)
 SUMMARY = TableSchema.of("summary", "Fairness to runs from outside the pool", FairnessRow)
-TAUS = TableSchema.of("taus", "Order of all runs, with one left out of the pool", LeftOutOrder)
+TAUS = TableSchema.of("taus", "Order of all runs when one run or team is left out", LeftOutOrder)
 CONTRIBUTIONS = TableSchema.of(
     "contributions", "Documents that only one run or team contributes", ContributionRow
 )
-UNJUDGED = TableSchema.of("unjudged", "Unjudged documents among the first ones", UnjudgedShare)
+UNJUDGED = TableSchema.of("unjudged", "Unjudged share of the first documents", UnjudgedShare)
 RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of it", StageRank)
 
 
@@ -221,7 +225,8 @@ def report(
 ) -> AuditReport:
     """Return the report on the groups left out so far.
 
-    names: of all groups. depth: of the pool, None where it was estimated. group: "run" or "team".
+    names: the names of all groups. depth: the requested depth of the pool, None if it was estimated. group:
+    "run" or "team".
     """
     left_out = [(names[trial], result) for trial, result in results.items()]
     unexplained = _unexplained_share(about, left_out)
@@ -257,7 +262,7 @@ def report(
 
 
 def _unexplained_share(about: SubjectSummary, left_out: LeftOut) -> float | None:
-    """Return the share of judged documents that no run has among its first ones; None if not stored."""
+    """Return the share of judged documents outside the pool of the runs; None if it was not stored."""
     number = left_out[0][1].get("unexplained")
     return None if number is None else number / max(about.judged, 1)
 
@@ -334,7 +339,7 @@ def _numbers(
     missing: Sequence[UnjudgedShare],
     left_out: LeftOut,
 ) -> dict[str, float | int | None]:
-    """Return (worst_)rank_loss, (worst_)score_loss and (least_)tau by measure, and the others by depth."""
+    """Return the taus and losses by measure, and the contributions and unjudged shares by depth."""
     numbers: dict[str, float | int | None] = {"pool_depth": left_out[0][1]["depth"]}
     for row in summary:
         numbers |= {f"tau({row.measure})": row.tau, f"least_tau({row.measure})": row.least}
@@ -352,20 +357,20 @@ def _numbers(
 
 
 def _explanation(about: SubjectSummary, left_out: LeftOut, unexplained: float | None, group: str) -> str:
-    """Return the share of judgments that the runs explain, and why there may be no verdict on fairness."""
+    """Return a sentence on judgments from outside the pool, which may prevent a verdict on fairness."""
     if unexplained is None:
         return (
-            "No verdict on fairness: an earlier release computed the result, and did not store the share of "
-            "judgments that the given runs explain. Run the audit again."
+            "No verdict on fairness: an earlier release computed the result, and did not store how many "
+            "judged documents are outside the pool of the audited runs. Run the audit again."
         )
     number, depth = left_out[0][1]["unexplained"], left_out[0][1]["depth"]
     share = f"{number} of {about.judged} judged documents ({unexplained:.1%})"
     if unexplained <= UNEXPLAINED:
-        return f"{share} are not among the first {depth} of any given run; the runs explain the others."
+        return f"{share} are not among the first {depth} of any audited run."
     return (
-        f"No verdict on fairness: {share} are not among the first {depth} of any given run, so other runs or "
-        f"methods contributed to the pool. They may also have contributed documents that only one given "
-        f"{group} retrieves. So the contributions and losses below are overestimated."
+        f"No verdict on fairness: {share} are not among the first {depth} of any audited run, so other runs "
+        "or methods contributed to the pool. They may also have contributed documents that only one audited "
+        f"{group} retrieves. Then the contributions and losses below are overestimated."
     )
 
 
@@ -373,7 +378,7 @@ def _loss_sentence(left_out: LeftOut, depth: int | None, group: str) -> str:
     """Return a sentence on the judgments that are lost, and on the depth of the pool."""
     lost = sorted(trial["lost"] for _, trial in left_out)
     used = left_out[0][1]["depth"]
-    origin = "as given" if depth else "estimated: below it, the share of judged documents falls"
+    origin = "as given" if depth else "estimated from the judgments"
     return (
         f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} {group}s removes a median of "
         f"{median(lost):g} judgments and at most {lost[-1]}; in {lost.count(0)} of {len(lost)} cases it "
@@ -387,8 +392,8 @@ def _fairness_sentence(about: SubjectSummary, row: FairnessRow, group: str, *, i
         return f"{row.measure}: undefined because all runs have the same score."
     verdict = f"{_fairness(len(about.runs), row)} to {group}s from outside the pool. " if is_explained else ""
     return (
-        f"{row.measure}: {verdict}{LEFT_OUT[group]} loses {row.places:.2f} ranks on average and at "
-        f"most {row.worst} ({row.run}), of {len(about.runs)}; its score changes by {row.change:+.4f} on "
+        f"{row.measure}: {verdict}{LEFT_OUT[group]} loses {row.places:.2f} of {len(about.runs)} ranks on "
+        f"average and at most {row.worst} ({row.run}). Its score changes by {row.change:+.4f} on "
         f"average. Tau with the original order is {row.tau:.3f} on average and at least {row.least:.3f}."
     )
 
@@ -429,7 +434,7 @@ PLOTS = (
     Plot.heatmap(
         TAUS,
         "taus",
-        title="Order of all runs, with one left out of the pool",
+        title="Order of all runs when one run or team is left out",
         caption=f"{TAU}.",
         x="measure",
         y="left",
@@ -447,14 +452,14 @@ PLOTS = (
     ),
 )
 READING = (
-    f"The report says fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
-    f"at least {STRONG}. It says mostly fair if the mean loss is at most half as much and the mean tau at "
+    f"The verdict is fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
+    f"at least {STRONG}. It is mostly fair if the mean loss is at most half as large and the mean tau is at "
     f"least {STRONG}. These terms are a convention of Cupel; rely on the numbers. {STRONG_IN_PAIRS} if no "
     "scores are tied.",
-    "The runs that are left out resemble those that made the pool. A new kind of system may retrieve "
-    "relevant documents that none of them did, and lose more. So the result is a lower bound of the bias.",
+    "A run that is left out resembles the other runs in the pool. A new kind of system may retrieve relevant "
+    "documents that no run in the pool retrieves, and lose more. So the bias against it may be larger.",
     "A score can rise when judgments are lost, because recall bases and ideal rankings shrink too.",
     f"There is no verdict on fairness if more than {UNEXPLAINED:.0%} of the judged documents are not among "
-    "the first documents of any given run, down to the depth of the pool. Other runs or methods then "
-    "contributed to the pool, and the given runs seem to contribute more alone than they did.",
+    "the first documents of any audited run, down to the depth of the pool. Other runs or methods then "
+    "contributed to the pool, and may have contributed documents that only one audited run retrieves.",
 )

@@ -14,15 +14,15 @@ from cupel_measures.model import Floats, Ids, Ints, Texts
 from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
 
 DEEPEST = 20
-"""Depth of the pool whose size the number of labels is compared with."""
+"""Depth of the last pool. The number of labels is reported as a share of the size of this pool."""
 
 
 @dataclass(frozen=True)
 class SelectedDocuments:
     """The documents of one topic that were labelled.
 
-    documents: their ids in the order of labelling. depth: the depth of the last pool. missed: subtopics
-    without a relevant labelled document. pool: the number of documents in the pool of depth 20.
+    documents: their ids in the order of labelling. depth: depth of the last pool. missed: subtopics without a
+    relevant labelled document. pool: number of documents in the pool of depth 20.
     """
 
     documents: tuple[str, ...]
@@ -74,7 +74,7 @@ def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
 
 
 def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
-    """Sort the documents by decreasing `centrality`; sort ties (to 12 decimals) by document id."""
+    """Sort the documents by decreasing `centrality`; equal values (to 12 decimals) by document id."""
     values = np.round(centrality(documents, texts, pool), DECIMALS)
     order = sorted(range(len(documents)), key=lambda place: (-values[place], documents[place]))
     return [documents[place] for place in order]
@@ -83,8 +83,9 @@ def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None =
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
     """Return float64[n]: for each document, the mean of 1 - JSD to the other documents of the pool.
 
-    JSD is the Jensen-Shannon divergence of the language models of two documents. pool: ids, which include
-    `documents` (default: only these). The centrality is 0 if the pool has only one document.
+    JSD is the Jensen-Shannon divergence of the language models of two documents. pool: the ids of its
+    documents, including `documents` (default: `documents`). The centrality is 0 if the pool has only one
+    document.
     """
     among = documents if pool is None else pool
     corpus = Corpus.of(texts)
@@ -112,8 +113,8 @@ def select_terms(
 ) -> tuple[str, ...]:
     """Return the `number` most salient terms of the subtopics of a topic, best first (section 5.4).
 
-    subtopics: the relevant documents of each; documents without text are skipped. Salient terms have the
-    largest mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties are in alphabetical order.
+    subtopics: for each subtopic, its relevant documents; documents without text are skipped. Salient terms
+    have the largest mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties are in alphabetical order.
     """
     corpus = Corpus.of(texts, stop)
     groups = [_places(documents, texts) for documents in subtopics]
@@ -126,7 +127,7 @@ def select_terms(
 
 @dataclass(frozen=True)
 class SelectedTopics:
-    """The selected topics in order, and tau-b after each selection, None where it is undefined."""
+    """The selected topics in order, and tau-b after each selection (None where it is undefined)."""
 
     topics: tuple[str, ...]
     taus: tuple[float | None, ...]
@@ -136,10 +137,12 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
     """Select topics on which a cheaper measure orders systems like a reference does (section 5.4).
 
     novel, reference: float64[T, S], scores of S systems by topic, such as LMD and alpha_nDCG under all
-    judgments. Greedy: always add the topic that maximises tau-b between the mean novel scores over the
-    selected topics and the mean reference scores over all topics. Of topics with equal tau-b to 12 decimals,
-    the smallest topic id is added.
-    The selection uses the reference, so it is an upper bound of what a selection without it can achieve.
+    judgments.
+
+    Each step adds the topic that maximises tau-b between the mean novel scores over the selected topics and
+    the mean reference scores over all topics. If several topics have the same tau-b to 12 decimals, it adds
+    the one with the smallest id. The selection uses the reference, so a selection without the reference
+    cannot be expected to achieve the same tau-b.
     """
     target = _means(reference)
     left = sorted(range(len(topics)), key=topics.__getitem__)
@@ -155,7 +158,7 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
 
 
 def _means(scores: Floats) -> Floats:
-    """Return float64[S], correctly rounded, so that equal systems have equal means."""
+    """Return the mean of each system, float64[S], correctly rounded so that equal scores give equal means."""
     return np.array([math.fsum(column) / len(scores) for column in scores.T.tolist()])
 
 

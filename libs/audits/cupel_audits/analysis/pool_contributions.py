@@ -1,4 +1,4 @@
-"""Contributions of groups of runs to the judged pool, computed from joined rows alone."""
+"""Contributions of groups of runs to the judged pool, computed from the runs joined with the qrels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,39 +12,41 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 EDGE = 0.1
-"""A drop of the judged share between two ranks that is interpreted as the end of the pool."""
+"""Smallest drop of the judged share between two ranks that is interpreted as the end of the pool."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions:
-    """The groups that contribute each of the D documents in the qrels.
+    """The best rank of each of the D documents in the qrels, and the group of runs that has it.
 
-    first: int32[D], the best rank of the document over the runs of all groups. who: int64[D], the group that
-    has this rank, or -1. second: int32[D], the best rank over the runs of all other groups. A rank is NOWHERE
-    if no such run retrieves the document. judged, relevant: bool[D].
+    first: int32[D], the best rank of the document in any run. holder: int64[D], the group of this run, or -1
+    if no run retrieves the document. second: int32[D], the best rank in the runs of all other groups. A rank
+    is NOWHERE if no such run retrieves the document. judged, relevant: bool[D].
     """
 
     first: NDArray[np.int32]
     second: NDArray[np.int32]
-    who: Ints
+    holder: Ints
     judged: Mask
     relevant: Mask
 
     @classmethod
     def of(cls, subject: AuditSubject, groups: Sequence[int]) -> "Contributions":
-        """Return the contributions; groups: the group of each run, from 0."""
+        """Compute the contributions. groups: the group of each run, numbered from 0."""
         first, second = np.full((2, len(subject.qrels.documents)), NOWHERE, dtype=np.int32)
-        who = np.full(len(first), -1)
+        holder = np.full(len(first), -1)
         for group in sorted(set(groups)):
             ranks = _best(subject, [run for run, its_group in enumerate(groups) if its_group == group])
-            who[ranks < first] = group
+            holder[ranks < first] = group
             np.minimum(second, np.maximum(first, ranks), out=second)
             np.minimum(first, ranks, out=first)
-        return cls(first=first, second=second, who=who, judged=subject.judged, relevant=relevant(subject))
+        return cls(
+            first=first, second=second, holder=holder, judged=subject.judged, relevant=relevant(subject)
+        )
 
     def owner(self, depth: int) -> Ints:
-        """Return int64[D], the only group that contributes each document to this depth, or -1."""
-        return np.where((self.first <= depth) & (self.second > depth), self.who, -1)
+        """Return int64[D], the only group that contributes each document to this depth; otherwise -1."""
+        return np.where((self.first <= depth) & (self.second > depth), self.holder, -1)
 
     def unexplained(self, depth: int) -> int:
         """Return the number of judged documents that are not among the first `depth` of any run."""
@@ -62,22 +64,22 @@ def _best(subject: AuditSubject, runs: Sequence[int]) -> NDArray[np.int32]:
 
 
 def _hits(subject: AuditSubject, run: int) -> slice:
-    """Return the range of the hits of a run."""
+    """Return the range of a run in the rows of `subject.joined`."""
     topics = len(subject.qrels.topics)
     begin, end = subject.joined.offsets[[run * topics, (run + 1) * topics]].tolist()
     return slice(begin, end)
 
 
 def deepest(subject: AuditSubject) -> int:
-    """Return the last rank at which some run has a document, at least 1."""
+    """Return the number of documents in the longest ranking of any run, at least 1."""
     return max(1, int(subject.joined.retrieved.max(initial=0)))
 
 
 def pool_depth(subject: AuditSubject, most: int) -> int:
     """Estimate the depth of the pool: the rank after which the judged share of documents drops most.
 
-    A pool of a fixed depth shows such a drop. If no drop is as large as EDGE, return the rank down to which
-    at least half of the documents are judged. The depth is at least 1 and at most `most`.
+    A pool of a fixed depth shows such a drop. If no drop is as large as EDGE, return the last rank down to
+    which at least half of the documents are judged. The depth is at least 1 and at most `most`.
     """
     joined, most = subject.joined, min(most, deepest(subject))
     known = joined.rank[subject.judged[joined.document]]
@@ -94,7 +96,7 @@ def pool_depth(subject: AuditSubject, most: int) -> int:
 def unjudged(subject: AuditSubject, run: int, judged: Mask, depth: int) -> Floats:
     """Return float64[T], the share of a run's first `depth` documents that is not in `judged`, bool[D].
 
-    The divisor is the number of retrieved documents, as for Judged@k; the share is nan if there are none.
+    The divisor is the number of documents retrieved down to `depth`, as for Judged@k; 0 / 0 is nan.
     """
     topics, hits = len(subject.qrels.topics), _hits(subject, run)
     retrieved = np.minimum(subject.joined.retrieved[run * topics : (run + 1) * topics], depth)

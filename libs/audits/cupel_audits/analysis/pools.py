@@ -24,10 +24,10 @@ Depths = Annotated[tuple[int, ...], Numbers("increasing depths from 1, such as [
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pools:
-    """The U first documents of all runs (see `Tops`) with their ranks.
+    """The U first documents of all runs (see `Tops`), and their rank in each run.
 
     best: int32[runs, U], the rank of the document in the run, or NOWHERE. judged, relevant: bool[U].
-    documents: the number D of documents in the qrels.
+    documents: D, the number of documents in the qrels.
     """
 
     tops: Tops
@@ -77,7 +77,7 @@ def tops_of(subject: AuditSubject) -> Tops:
 
 
 def relevant(subject: AuditSubject) -> Mask:
-    """Return bool[D], documents relevant to a subtopic, or by the first aspect if there are no subtopics."""
+    """Return bool[D], the documents relevant to a subtopic; without subtopics, for the first aspect."""
     return graded(subject)[1] if subject.qrels.subtopics is None else relevant_by_subtopic(subject)
 
 
@@ -91,7 +91,9 @@ def in_tops(tops: Tops, mask: Mask) -> Mask:
 
 def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
     """Return bool[runs, T, depth], whether the document at the rank is in `mask`, bool[U]."""
-    selected: NDArray[np.bool_] = np.append(mask, False)[ranked]  # index -1: no document
+    selected: NDArray[np.bool_] = np.append(mask, False)[
+        ranked
+    ]  # index -1 (no document) selects the appended False
     return selected
 
 
@@ -101,10 +103,10 @@ def find_last_rank(tops: Tops) -> int:
 
 
 def unjudged(ranked: NDArray[np.int32], judged: Mask, depth: int) -> Floats:
-    """Return float64[runs, T], the unjudged share of a run's first `depth` documents; nan if there are none.
+    """Return the unjudged share of the first `depth` documents, float64[runs, T]; nan if there are none.
 
     ranked: the ranked documents of any runs, as in `Tops`. judged: bool[U]. The divisor is the number of
-    retrieved documents, as for Judged@k.
+    documents retrieved down to `depth`, as for Judged@k.
     """
     retrieved = (ranked[:, :, :depth] >= 0).sum(axis=2)
     seen = at_ranks(ranked[:, :, :depth], judged).sum(axis=2)

@@ -13,16 +13,16 @@ from cupel_measures.comparing.rank_correlation import tau_ap, tau_b
 from cupel_measures.model import Floats
 
 STRONG = 0.9
-"""From this tau on, reports call two orders of runs similar (Voorhees, IP&M 36(5), 2000)."""
+"""Reports call two orders of runs similar if their tau is at least this (Voorhees, IP&M 36(5), 2000)."""
 
-STRONG_IN_PAIRS = f"Tau {STRONG}: 1 pair of runs in {round(2 / (1 - STRONG))} is swapped"
+STRONG_IN_PAIRS = f"A tau of {STRONG} means that 1 in {round(2 / (1 - STRONG))} pairs of runs is swapped"
 """The meaning of STRONG. Without ties, tau is 1 - 2 s if a share s of the pairs is swapped."""
 
 MONTE_CARLO = (
-    "The interval covers the random error of the mean over the repeats only, not the error of a sample of "
-    "topics: it narrows with more repeats"
+    "The interval covers only the random error of the mean over the repeats, and narrows with more repeats. "
+    "It does not cover the sampling error of the topics"
 )
-"""What an interval over repeats covers."""
+"""Explanation of an interval over repeats, for captions."""
 
 TAU = "tau-b between the runs' scores under these judgments and under all of them"
 
@@ -57,7 +57,7 @@ def compare_orders(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) ->
 
 
 def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[str, float | None]:
-    """Return tau AP by measure, which weighs swaps near the top more; None where it is undefined."""
+    """Return tau AP by measure, which gives swaps near the top more weight; None where it is undefined."""
     return {text: tau_ap(full[text], scores).value for text, scores in reduced.items()}
 
 
@@ -65,7 +65,7 @@ def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats])
 class RepeatSummary:
     """The mean of values over repeats with its interval, the extremes, and the number of defined values.
 
-    If no value is defined, all fields except n are None. If only one is, the interval is None.
+    If no value is defined, all fields except n are None. If only one value is defined, the interval is None.
     """
 
     mean: Annotated[float | None, Heading("tau", "mean over the repeats where it is defined")] = None
@@ -78,11 +78,11 @@ class RepeatSummary:
     high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the repeats")] = None
     least: Annotated[float | None, Heading("least", "over the repeats")] = None
     greatest: Annotated[float | None, Heading("greatest", "over the repeats")] = None
-    n: Annotated[int, Heading("repeats", "in which it is defined")]
+    n: Annotated[int, Heading("repeats", "number of repeats where it is defined")]
 
 
 def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.95) -> RepeatSummary:
-    """Return the spread of values over repeats, with the t-interval of the mean; None is left out."""
+    """Summarise values over repeats, with the t-interval of the mean; None values are ignored."""
     defined = [value for value in values if value is not None]
     n = len(defined)
     if not n:
@@ -98,10 +98,10 @@ def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.9
 
 @cache
 def two_sided_t(confidence: float, degrees: int) -> float:
-    """Return the t such that Student's distribution has this probability between -t and t.
+    """Return the t for which Student's t distribution has probability `confidence` between -t and t.
 
-    confidence: up to 0.9999. degrees: degrees of freedom. Found by bisection, to the last digit: importing
-    scipy takes longer than many audits.
+    confidence: up to 0.9999. degrees: degrees of freedom. The value is computed by bisection to the last
+    digit, because importing scipy takes longer than many audits.
     """
     low, high = 0.0, 1.0
     while _probability_within(high, degrees) < confidence:

@@ -25,9 +25,10 @@ from cupel_audits.subject import SubjectSummary
 class SampleStep(TypedDict):
     """The result of one step of a repeat; JSON-serialisable.
 
-    kept: judged documents that are left. orders: by measure, compared with the order under all judgments.
-    tau_ap: by measure, where the audit asks for it. pooled: whether the other documents stay in the pool,
-    unjudged. Earlier releases did not store it, and removed them from the pool.
+    kept: number of judged documents that remain. orders: by measure, the order of runs compared with the
+    order under all judgments. tau_ap: tau AP by measure, if the audit computes it. pooled: whether documents
+    without their judgment stay in the pool, unjudged. Earlier releases did not store `pooled`, and removed
+    the documents from the pool.
     """
 
     kept: int
@@ -43,8 +44,8 @@ SampleTrial = Sequence[SampleStep]
 class Axis:
     """The quantity that changes from step to step.
 
-    column: the column of the steps. words: a format string that describes a step, such as "{:g} per cent".
-    falling: whether the steps decrease from all judgments; otherwise they increase.
+    column: the table column that contains the steps. words: a format string that describes a step, such as
+    "{:g} per cent". falling: True if the steps decrease from all judgments, False if they increase.
     """
 
     column: Column
@@ -90,10 +91,11 @@ def report(
     tau: str = TAU,
     pooled: bool = False,
 ) -> AuditReport:
-    """Return the report on repeats over these steps, which are sorted in the direction of the axis.
+    """Return the report on the repeats, with the steps sorted in the direction of the axis.
 
-    tau: a description of tau, for captions. pooled: whether the kind leaves documents in the pool; the report
-    warns about stored trials that did not.
+    steps: the steps in the order of the trials. tau: a description of tau, for captions. pooled: whether the
+    kind leaves documents without their judgment in the pool. If so, the report warns about stored trials that
+    removed them.
     """
     points = points_of(about, axis, steps, trials)
     return AuditReport(
@@ -108,8 +110,8 @@ def report(
         ),
         plots=_plots(axis, tau, len(trials)),
         reading=(
-            f"{tau}. {STRONG_IN_PAIRS} if no scores are tied. Voorhees (IP&M 2000) takes orders with a "
-            "greater tau as similar; this is a convention, not a test.",
+            f"{tau}. {STRONG_IN_PAIRS} if no scores are tied. Voorhees (IP&M 2000) calls orders with a "
+            "greater tau similar; this is a convention, not a test.",
             *reading,
         ),
         undefined=tuple(
@@ -129,13 +131,13 @@ def _warn_of_smaller_pools(about: SubjectSummary, trials: Sequence[SampleTrial])
     if smaller and estimated:
         yield (
             f"{', '.join(estimated)}: {smaller} of {len(trials)} repeats were computed by an earlier "
-            "release, which removed documents without their judgment from the pool, so the measure is "
-            "underestimated; run the audit again"
+            "release, which removed documents from the pool together with their judgments. The measure is "
+            "therefore underestimated; run the audit again"
         )
 
 
 def points_schema(axis: Axis, trials: Sequence[SampleTrial]) -> TableSchema[CurvePoint]:
-    """Return the schema of the points: the column of the axis, and tau AP where it was computed."""
+    """Return the schema of the points, with the column of the axis, and with tau AP if it was computed."""
     schema = POINTS.with_columns("step", axis.column)
     return schema if "tau_ap" in trials[0][0] else schema.with_columns("tau_ap")
 
@@ -145,15 +147,15 @@ def points_of(
 ) -> list[CurvePoint]:
     """Return the points of each measure, in the direction of the axis."""
     return [
-        _point(about, measure, steps[place], [trial[place] for trial in trials])
+        _point(about, measure, steps[index], [trial[index] for trial in trials])
         for measure in about.measures
-        for place in _places(axis, steps)
+        for index in _step_order(axis, steps)
     ]
 
 
-def _places(axis: Axis, steps: Sequence[float]) -> list[int]:
-    """Return the places of the steps, sorted in the direction of the axis."""
-    return sorted(range(len(steps)), key=lambda place: steps[place], reverse=axis.falling)
+def _step_order(axis: Axis, steps: Sequence[float]) -> list[int]:
+    """Return the indices of the steps, sorted in the direction of the axis."""
+    return sorted(range(len(steps)), key=lambda index: steps[index], reverse=axis.falling)
 
 
 def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[SampleStep]) -> CurvePoint:
@@ -179,7 +181,7 @@ def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
 
 
 def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
-    """Return a sentence on how far tau of a measure stays at least STRONG."""
+    """Return a sentence on the last step at which tau of a measure is at least STRONG."""
     of_measure = [point for point in points if point.measure == measure]
     defined = [(point.step, point.tau.mean) for point in of_measure if point.tau.mean is not None]
     if not defined:
@@ -203,13 +205,13 @@ def _ranks(
 ) -> list[RanksOfRun]:
     rows = []
     for measure in about.measures:
-        for place in _places(axis, steps):
-            by_run = zip(*(trial[place]["orders"][measure]["ranks"] for trial in trials), strict=True)
+        for index in _step_order(axis, steps):
+            by_run = zip(*(trial[index]["orders"][measure]["ranks"] for trial in trials), strict=True)
             for run, ranks in zip(about.runs, by_run, strict=True):
                 rows.append(
                     RanksOfRun(
                         measure=measure,
-                        step=steps[place],
+                        step=steps[index],
                         run=run,
                         rank=median(ranks),
                         best=min(ranks),
@@ -238,7 +240,7 @@ def _plots(axis: Axis, tau: str, repeats: int) -> tuple[Plot, ...]:
             RANKS.with_columns("step", axis.column),
             "ranks",
             title="Changes of rank",
-            caption="Median rank of each run at each step; runs whose lines cross swap places.",
+            caption="Median rank of each run at each step; lines cross where two runs exchange ranks.",
             x=axis.column.name,
             y="rank",
             series="run",

@@ -1,4 +1,4 @@
-"""Scores by one measure for comparisons: topics x runs, exact where the measure allows it."""
+"""Matrices of scores by one measure, topics x runs, with exact values where the measure has them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,11 @@ Numbers = Sequence[float] | Sequence[int]
 class RunScores:
     """The scores of all runs by a measure.
 
-    values: float64[topics, runs], logarithms for a geometric mean. orders: a row per topic, for statistics
-    that depend on the order only: integers in proportion to the exact scores if the measure has them
-    (`exact`), else the floats rounded to DECIMALS. means: the mean of each run over topics, which orders the
-    runs. notes: warnings about the measure. undefined: why nothing can be computed from its values, or None.
+    values: float64[topics, runs], the scores; their logarithms for a geometric mean. orders: a row per topic,
+    for statistics that depend on the order of scores only. The rows contain integers proportional to the
+    exact scores if `exact`, and otherwise scores rounded to DECIMALS. means: for each run, a number
+    proportional to its mean over topics, which orders the runs. notes: warnings about the measure. undefined:
+    the reason why nothing can be computed from the values, or None.
     """
 
     measure: str
@@ -42,7 +43,7 @@ class RunScores:
 
 
 def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
-    """Return the scores by any measure; raise MeasureError as `evaluate` does."""
+    """Score all runs by a measure; raise MeasureError if it cannot be computed."""
     description = compared_measure(measure, subject.qrels)
     scores = scores_by_topic(subject.evaluator.evaluate([measure]), [measure])
     values = compared_values(scores[str(measure)], description)
@@ -64,7 +65,10 @@ def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
 
 
 def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]] | None:
-    """Return numerators over one denominator, a row per topic; None without exact values of usable length."""
+    """Return the exact scores as numerators over a common denominator, a row per topic.
+
+    Return None if the measure has no exact values, or if they have too many digits.
+    """
     if not keeps_exact(measure, int(subject.joined.retrieved.max(initial=0))):
         return None
     values = exact_values(subject.qrels, subject.joined, [measure]).values[measure]
@@ -74,7 +78,7 @@ def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]
 
 
 class OverTopics(Audit):
-    """Base class of kinds that compare all runs over several topics by computable measures."""
+    """Base class of the kinds that compare all runs by measures over two or more topics."""
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -90,10 +94,10 @@ class OverTopics(Audit):
                 yield str(problem)
 
 
-def collect_warnings(done: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return a sentence for each note of the trials, with the measures that it applies to."""
+def collect_warnings(trials: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return each different note of the trials, preceded by the measures that it applies to."""
     measures: dict[str, list[str]] = {}
-    for trial in done:
+    for trial in trials:
         for note in trial["notes"]:
             measures.setdefault(note, []).append(trial["measure"])
     return tuple(f"{', '.join(names)}: {note}" for note, names in measures.items())

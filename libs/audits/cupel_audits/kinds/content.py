@@ -28,10 +28,10 @@ Curve = Annotated[
     Word("incomplete, downsampling or pool_depth", ("incomplete", "downsampling", "pool_depth")),
 ]
 READING = (
-    "All measures are compared with one order, that of the classic measure under all judgments. A measure "
-    "that preserves its own order gains nothing if that order differs from the reference.",
-    "A text-based measure scores unjudged documents by their text. Under all judgments the classic measure "
-    "has tau 1 by definition, so compare how the curves fall.",
+    "All measures are compared with the reference, the order of runs by the classic measure under all "
+    "judgments. A measure can preserve its own order and still have a low tau, if the two orders differ.",
+    "A text-based measure scores unjudged documents by their text. Under all judgments, the classic measure "
+    "has tau 1 by definition, so compare how fast the curves fall.",
 )
 
 
@@ -61,10 +61,11 @@ class ContentRobustness(Audit):
     """Removes judgments, and ranks the runs by text-based and by classic measures.
 
     `curve` selects how judgments are removed: at random as in `incomplete`; at random and stratified by grade
-    as in `downsampling`; or those outside a shallower pool as in `pool_depth`, whose documents leave the
-    pool. At each step, the runs are scored by each measure under the remaining judgments. The report gives
-    tau-b between these scores and those of the classic measure `reference` under all judgments. It also gives
-    tau-b between these scores and those of the same measure under all judgments.
+    as in `downsampling`; or outside a shallower pool as in `pool_depth`. Only with `pool_depth`, documents
+    that lose their judgment also leave the pool. At each step, the runs are scored by each measure under the
+    remaining judgments. The report gives tau-b between these scores and those of the classic measure
+    `reference` under all judgments. It also gives tau-b between these scores and those of the same measure
+    under all judgments.
 
     The reference is always added to the measures. LMD is added if none of the measures is text-based.
     """
@@ -77,7 +78,7 @@ class ContentRobustness(Audit):
         (100.0, 70.0, 50.0, 40.0, 30.0, 20.0, 10.0, 5.0),
         "percentages of the judgments to keep (ignored by pool_depth)",
     )
-    deepest: Depth = setting(20, "deepest pool (used by pool_depth only)")
+    deepest: Depth = setting(20, "depth of the deepest pool (used by pool_depth only)")
     repeats: Repeats = setting(30, "number of random samples at each percentage (ignored by pool_depth)")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
@@ -112,7 +113,7 @@ class ContentRobustness(Audit):
             yield {"reference": str(reference), "steps": steps}
 
     def _samples(self, subject: AuditSubject, seed: int, trial: int) -> Iterator[Mask]:
-        """Yield bool[D], the documents that keep their judgments, for each step."""
+        """Yield for each step the documents that keep their judgments, bool[D]."""
         if self.curve == "pool_depth":
             pools = Pools.of(subject)
             return (pools.mask(pools.pooled(int(depth)) & pools.judged) for depth in self._steps)

@@ -23,14 +23,14 @@ READING = (
     "reverse of the other. It takes ties into account. Overall tau compares means over topics. Tau by topic "
     "is computed on each topic and averaged over the topics where it is defined.",
     f"{STRONG_IN_PAIRS} if no scores are tied. By convention, orders with a greater tau are called similar. "
-    "A low tau between measures of different properties is not a fault. Measures of the same property that "
-    "have a low tau by topic and a high one overall may differ by noise that the mean reduces.",
+    "A low tau between measures of different properties is not a fault. If two measures of the same "
+    "property have a low tau by topic but a high overall tau, they may differ by noise that averages out.",
     "Ferrante et al. (2019, Tables 1 and 2) report 0.38 to 0.99 by topic and 0.70 to 0.98 overall between "
-    "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro et "
-    "al. (CIKM 2021, Table 4) print much lower values between measures of several aspects, which do not fit "
-    "tau on scores (libs/measures/READINGS.md, reading 7): expect higher ones. Palotti et al. (CIKM 2018) "
-    "report 0.90 between RBP and uRBP on CLEF eHealth 2015, 0.84 between RBP and H, and 0.48 between "
-    "relevance and understandability.",
+    "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro "
+    "et al. (CIKM 2021, Table 4) print much lower values between measures of several aspects. These are not "
+    "consistent with tau on scores (libs/measures/READINGS.md, reading 7), so expect higher values. Palotti "
+    "et al. (CIKM 2018) report 0.90 between RBP and uRBP on CLEF eHealth 2015, 0.84 between RBP and H, and "
+    "0.48 between relevance and understandability.",
 )
 
 
@@ -38,8 +38,8 @@ READING = (
 class MeasurePair:
     """Two measures to correlate, by their texts.
 
-    under: None for two different measures. For one measure under two aspects: its text without an aspect (its
-    base), and the two aspects.
+    under: None for two different measures. For one measure under two aspects: the text of the measure without
+    an aspect, and the two aspects.
     """
 
     first: str
@@ -50,9 +50,9 @@ class MeasurePair:
 class CorrelationResult(TypedDict):
     """The correlation of one pair; JSON-serialisable.
 
-    under: see MeasurePair. overall, by_topic, tau_ap, rbo: None where they are undefined; `undefined` gives
-    the reason for `overall`. topics: tau on each topic. ranks: mid-ranks of the runs by the first and by the
-    second measure.
+    under: see MeasurePair. overall, by_topic, tau_ap, rbo: None where they are undefined. undefined: the
+    reason why `overall` is None. topics: tau on each topic. ranks: mid-ranks of the runs by the first and by
+    the second measure.
     """
 
     under: tuple[str, str, str] | None
@@ -86,10 +86,10 @@ class PairRow:
     undefined_topics: Annotated[
         int, Heading("topics without tau", "where all runs have the same score by one of the measures")
     ]
-    tau_ap: Annotated[float | None, Heading("tau AP", "the first order being the reference")]
+    tau_ap: Annotated[float | None, Heading("tau AP", "with the order by the first measure as the reference")]
     rbo: Annotated[float | None, Heading("RBO", "extrapolated rank-biased overlap of the orders by means")]
     greatest_move: Annotated[
-        float | None, Heading("largest rank change", "of any run; equal runs share the mean of their ranks")
+        float | None, Heading("largest rank change", "of any run; tied runs share the mean of their ranks")
     ]
 
 
@@ -110,7 +110,7 @@ class MidRankRow:
     measure: MeasureCell
     run: RunCell
     rank: Annotated[
-        float, Heading("rank", "by the mean over topics; equal runs share the mean of their ranks")
+        float, Heading("rank", "by the mean over topics; tied runs share the mean of their ranks")
     ]
 
 
@@ -121,7 +121,7 @@ class MoverRow:
     first: FirstCell
     second: SecondCell
     run: RunCell
-    first_rank: Annotated[float, Heading("rank by the first", "equal runs share the mean of their ranks")]
+    first_rank: Annotated[float, Heading("rank by the first", "tied runs share the mean of their ranks")]
     second_rank: Annotated[float, Heading("rank by the second")]
     move: Annotated[float, Heading("ranks lost", "from the first to the second; below 0: ranks gained")]
 
@@ -157,8 +157,8 @@ class CorrelationAudit(OverTopics):
     tied by the first measure only and U by the second only. Overall tau compares means over topics. Tau by
     topic compares the scores on each topic, and is averaged over the topics where neither measure is
     constant. Measures with exact values are compared by exact numbers; other scores are tied if they are
-    equal to 12 decimals. A measure of one aspect is compared under every two aspects; a measure that combines
-    aspects is compared by its component under these.
+    equal to 12 decimals. A measure of one aspect is compared under every two aspects. For a measure that
+    combines aspects, its component is compared under every two aspects.
     """
 
     aspects: OneFlag = setting(True, "also correlate each measure under every two aspects")
@@ -209,8 +209,8 @@ class CorrelationAudit(OverTopics):
             result["rbo"] = overlap(first.means, second.means, p=self.rbo_p).value
         return result
 
-    def report(self, about: SubjectSummary, found: Mapping[int, CorrelationResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, CorrelationResult]) -> AuditReport:
+        results = list(by_trial.values())
         measures = [result for result in results if result["under"] is None]
         aspects = [result for result in results if result["under"] is not None]
         tables = (
@@ -254,7 +254,7 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
 
 
 def _mid_ranks(scores: RunScores) -> list[float]:
-    """Return the rank of each run, 1 for the best; equal runs share the mean of their ranks."""
+    """Return the rank of each run, 1 for the best; tied runs share the mean of their ranks."""
     level = levels(scores.means)
     above = (level[:, None] < level[None, :]).sum(axis=1)
     ties = (level[:, None] == level[None, :]).sum(axis=1)
@@ -342,7 +342,7 @@ def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> 
 
 
 def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
-    """Yield sentences on pairs of measures or of aspects; `what` names them in the plural."""
+    """Yield sentences on pairs of measures or of aspects; `what` is the plural noun, such as measures."""
     defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
     if not defined:
         if results:
@@ -373,7 +373,7 @@ def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
 
 
 def _numbers(results: Sequence[CorrelationResult]) -> dict[str, float | int | None]:
-    """Return tau(FIRST,SECOND), and likewise tau_by_topic, tau_ap and rbo."""
+    """Return tau, tau_by_topic, tau_ap and rbo of each pair, such as tau(FIRST,SECOND)."""
     numbers: dict[str, float | int | None] = {}
     for result in results:
         pair = f"({result['first']},{result['second']})"
@@ -405,7 +405,7 @@ def _plots(
             RANKS,
             "ranks",
             title="Ranks of the runs by measure",
-            caption="Lines that cross are runs that exchange ranks.",
+            caption="Lines cross where two runs exchange ranks.",
             x="measure",
             y="rank",
             series="run",

@@ -28,9 +28,9 @@ Sizes = Annotated[
 ]
 
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-"""Other significance levels at which the power is reported."""
+"""Additional significance levels at which the power is reported."""
 LISTED_PAIRS = 5_000
-"""Largest number of pairs of the ASL curve of a measure; of more pairs, evenly spaced ones are listed."""
+"""Maximum number of pairs in the ASL curve of a measure; if there are more, evenly spaced ones are listed."""
 SCORES_PER_DOCUMENT = 4
 """Number of resampled scores that cost about as much as scoring a document."""
 
@@ -39,35 +39,36 @@ READING = (
     "difference as extreme as the observed one under the hypothesis that the runs have equal means. All "
     "pairs and all measures share the same samples, so their powers can be compared.",
     "A measure by which more pairs differ significantly is more consistent over topics, but not necessarily "
-    "more valid. The count is not corrected for the number of pairs: of pairs of runs with equal means, "
-    "about a share of alpha differs significantly by chance.",
+    "more valid. The count is not corrected for the number of pairs: if all runs had equal means, a share "
+    "of about alpha of the pairs would differ significantly by chance.",
     "With this test, 10,000 replicates and alpha 0.01, Maistro et al. (CIKM 2021, Table 4) report 57% to 86% "
     "on TREC's Web tracks (30 to 71 runs) for CAM and for TOMA with Euclidean and Manhattan distance, of "
     "which Manhattan was most often the best. They report 47% to 81% for MM, and 6% to 77% for Chebyshev "
     "distance, most often the lowest. On tracks of 6 and 9 runs they report values from 0% to 75%.",
-    "The interval of a difference of powers is the sampling error of the topics. It comes from 1,000 "
+    "The interval of a difference of powers covers the sampling error of the topics. It comes from 1,000 "
     "bootstrap samples of the topics, in which all pairs are tested again with a paired t-test at alpha. It "
     "holds for these runs and for two measures chosen beforehand: it is not corrected for the number of "
     "pairs of measures.",
-    "The required difference (Sakai, SIGIR 2006) is a difference of observed means from which on pairs of "
-    "these runs differ significantly. The detectable difference is a true difference, which the paired "
-    "t-test detects with the given power. The ASL curve sorts the pairs by ASL, largest first: the sooner it "
-    "falls below alpha, the more pairs differ significantly.",
+    "The required difference (Sakai, SIGIR 2006) is an estimate: pairs of these runs differ significantly if "
+    "their observed means differ by at least as much. The detectable difference is a true difference that "
+    "the paired t-test detects with the given power. The ASL curve sorts the pairs by achieved significance "
+    "level (ASL), largest first. The sooner it falls below alpha, the more pairs differ significantly.",
 )
 
 
 class PowerResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
-    undefined: why the test could not be run, or None; all fields after it are missing if it is not None.
-    told: number of pairs of runs that differ significantly. smallest: the smallest difference of means that
-    is significant. greatest: the largest that is not. detectable: the true difference that a paired t-test
-    detects. levels: the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is
-    significantly better, `-` if the second is, `.` if neither is.
+    undefined: the reason why the test could not be run, or None. If it is not None, all fields after it are
+    missing. told: number of pairs of runs that differ significantly. smallest: the smallest difference of
+    means that is significant. greatest: the largest difference of means that is not significant. detectable:
+    the true difference of means that a paired t-test detects. levels: the power in percent at each of LEVELS.
+    signs: for each pair, `+` if the first run is significantly better, `-` if the second is, `.` if neither
+    is.
 
     Earlier releases did not store the following. required: the required difference. designs: the detectable
-    difference for each of the topic set sizes. asl: of each pair. by_sample: the number of significant pairs
-    in bootstrap samples of the topics.
+    difference for each number of topics. asl: the achieved significance level of each pair. by_sample: the
+    number of significant pairs in bootstrap samples of the topics.
     """
 
     measure: str
@@ -95,8 +96,8 @@ class PowerRow:
     percent: Annotated[
         float | None, Heading("power in percent", "share of the pairs of runs that differ significantly")
     ]
-    significant: Annotated[int | None, Heading("significant", "number of pairs")]
-    pairs: Annotated[int | None, Heading("pairs", "S (S - 1) / 2 for S runs")]
+    significant: Annotated[int | None, Heading("significant", "number of pairs that differ significantly")]
+    pairs: Annotated[int | None, Heading("pairs", "number of pairs: S (S - 1) / 2 for S runs")]
     smallest: Annotated[float | None, Heading("smallest significant", "difference of means")]
     greatest: Annotated[float | None, Heading("largest not significant", "difference of means")]
     detectable: Annotated[
@@ -223,22 +224,25 @@ PLOTS = (
 class DiscriminativePower(OverTopics):
     """Tests all pairs of runs by every measure with a paired bootstrap test over topics.
 
-    For each pair of runs, z = x - y is the difference on each topic, and t(z) = mean / (s / sqrt(n)). Of B
-    bootstrap samples w* drawn with replacement from z - mean, ASL is the share with |t(w*)| >= |t(z)|. The
-    pair differs significantly if ASL < alpha. The discriminative power is the share of the S (S - 1) / 2
-    pairs that differ significantly. All pairs and measures share the same samples.
+    For each pair of runs, z = x - y is the difference on each topic, and t(z) = mean / (s / sqrt(n)). B
+    bootstrap samples w* are drawn with replacement from z - mean. The achieved significance level (ASL) is
+    the share of samples with |t(w*)| >= |t(z)|. The pair differs significantly if ASL < alpha. The
+    discriminative power is the share of the S (S - 1) / 2 pairs that differ significantly. All pairs and
+    measures share the same samples.
 
-    The required difference is estimated from the same samples w*. For each pair, take the sample with the
-    K-th largest |t(w*)|, where K = alpha B, and the absolute mean of this sample. The largest of these means
-    over all pairs is the required difference (Sakai, SIGIR 2006). The detectable difference is the true
-    difference that a paired t-test at alpha detects with the given power (Sakai, IRJ 2016). The difference of
-    the powers of two measures has an interval over samples of topics.
+    The required difference is estimated from the same samples w*. For each pair, take the absolute mean of
+    the sample with the K-th largest |t(w*)|, where K = alpha B. The largest of these means over all pairs is
+    the required difference (Sakai, SIGIR 2006). The detectable difference is the true difference that a
+    paired t-test at alpha detects with the given power (Sakai, IRJ 2016). For every two measures, the report
+    gives the difference of their powers, with an interval over samples of topics.
     """
 
     replicates: Replicates = setting(10_000, "number of bootstrap samples of the topics")
     alpha: Probability = setting(0.01, "significance level for each pair of runs")
-    power: Probability = setting(0.8, "power of the t-test, for detectable differences")
-    sizes: Sizes = setting((10, 25, 50, 100, 200), "numbers of topics, for detectable differences")
+    power: Probability = setting(0.8, "power of the t-test that the detectable differences refer to")
+    sizes: Sizes = setting(
+        (10, 25, 50, 100, 200), "numbers of topics for which detectable differences are reported"
+    )
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -260,7 +264,10 @@ class DiscriminativePower(OverTopics):
             yield self._test(score_runs(subject, subject.measures[trial]), seed)
 
     def _test(self, scores: RunScores, seed: int) -> PowerResult:
-        """Test all pairs by one measure; `seed` is that of the audit, so all measures share the samples."""
+        """Test all pairs of runs by one measure.
+
+        seed: the seed of the audit, so that all measures share the bootstrap samples.
+        """
         power = discriminative_power(scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed)
         result = PowerResult(measure=scores.measure, notes=[*scores.notes], undefined=power.undefined)
         if power.undefined is not None:
@@ -295,8 +302,8 @@ class DiscriminativePower(OverTopics):
             return None
         return smallest_difference(variance, topics, alpha=self.alpha, target_power=self.power)
 
-    def report(self, about: SubjectSummary, found: Mapping[int, PowerResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, PowerResult]) -> AuditReport:
+        results = list(by_trial.values())
         rows = list(map(_power_row, results))
         defined = [result for result in results if result["undefined"] is None]
         agreement = [_agreement_row(*pair) for pair in combinations(defined, 2)]

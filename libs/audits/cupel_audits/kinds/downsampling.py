@@ -1,4 +1,7 @@
-"""`downsampling`: a random part of the judgments (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4)."""
+"""Audit kind `downsampling`: random samples of judgments.
+
+Source: Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,10 +36,9 @@ KEPT = sample_curves.Axis(
 )
 READING = (
     "Judgments are removed at random, as if fewer documents had been judged. The documents stay in the pool, "
-    "unjudged. A shallower pool lacks "
-    "judgments systematically; use `pool_depth` for its effect.",
-    "All judgments together are taken as the truth, but they are a sample themselves. So tau shows how "
-    "stable the order is, not how correct it is.",
+    "unjudged. In a shallower pool, judgments are missing systematically: see `pool_depth`.",
+    "The order of runs under all judgments is the reference, but these judgments are a sample themselves. So "
+    "tau shows how stable the order is, not how correct it is.",
 )
 Repeats = Annotated[int, whole_number()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
@@ -45,7 +47,7 @@ Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))
 @audit(
     "downsampling",
     title="Pool downsampling",
-    answers="How similar is the order of runs if only a part of the judgments is available?",
+    answers="How much does the order of runs change if only some of the judgments are available?",
     source="Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4",
 )
 class Downsampling(Audit):
@@ -67,7 +69,9 @@ class Downsampling(Audit):
     aspect: AspectName | None = setting(
         None, "aspect whose judgments are removed (default: all aspects and subtopics)"
     )
-    tau_ap: OneFlag = setting(False, "also report tau AP, which weighs swaps near the top more")
+    tau_ap: OneFlag = setting(
+        False, "also report tau AP, which gives swaps near the top of the order more weight"
+    )
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -101,7 +105,7 @@ class Downsampling(Audit):
         return list(judgment_samples.uniform(rng, judged, self.ratios, nested=self.nested))
 
     def _evaluators(self, evaluator: Evaluator, samples: Sequence[Mask]) -> Iterator[Evaluator]:
-        """Yield the evaluator under each sample; nested samples are scored faster together."""
+        """Yield an evaluator for each sample; nested samples are scored together, which is faster."""
         if self.nested or self.method == "stratified":
             yield from evaluator.nested_samples(samples, self.aspect, pooled=True)
         else:

@@ -33,8 +33,8 @@ class Incomplete(Audit):
     repeat shuffles the documents once, so its samples are nested. A document whose judgment is removed stays
     in the pool, unjudged.
 
-    Unlike `downsampling`, it uses two strata instead of one for each grade, more steps, and subtopics. Topics
-    without non-relevant judgments sample their relevant documents only.
+    Unlike `downsampling`, it uses two strata instead of one for each grade, more steps, and subtopics. In
+    topics without non-relevant judgments, only relevant documents are sampled.
     """
 
     percents: Percents = setting(STEPS, "percentages of the judgments to keep")
@@ -74,7 +74,7 @@ class Incomplete(Audit):
 
 
 def two_strata(subject: AuditSubject) -> Judged:
-    """Return all judged documents; degree 1 means relevant, as in `pools.relevant`, and 0 non-relevant."""
+    """Return all judged documents, with degree 1 if relevant (see `pools.relevant`) and 0 otherwise."""
     judged = Judged.of(subject, None)
     is_relevant = relevant(subject)[judged.document]
     return replace(judged, degree=is_relevant.astype(np.int64), relevant=is_relevant)

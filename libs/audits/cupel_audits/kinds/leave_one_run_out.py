@@ -1,4 +1,4 @@
-"""`leave_one_run_out`: how a run from outside the pool would be scored (Zobel, SIGIR 1998)."""
+"""Audit kind `leave_one_run_out`: runs from outside the pool (Zobel, SIGIR 1998)."""
 
 from collections.abc import Mapping
 
@@ -17,11 +17,11 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 class LeaveOneRunOut(LeaveOut):
     """Removes the judgments that only one run contributed, for each run in turn, and ranks all runs again.
 
-    Only one run contributed a judged document if it is among the first `depth` of this run and of no other
-    run. Without the run the document would not have been judged, so it becomes unjudged. Reports how
-    many documents each run alone contributes to pools of several depths, how many of them are judged and
-    relevant, the change of the run's score and rank, tau over all runs, and the share of its first documents
-    that is unjudged.
+    A run alone contributed a judged document if the document is among the first `depth` of this run and of no
+    other run. Without the run, the document would not have been judged, so its judgment is removed. The
+    report gives for each run the numbers of judged and of relevant documents that it alone contributes to
+    pools of several depths, the change of its score and rank, the unjudged share of its first documents, and
+    tau over all runs.
 
     If the judgments include many documents that no run has among its first `depth`, other runs or methods
     contributed to the pool. Contributions are then overestimated, and there is no verdict on fairness.

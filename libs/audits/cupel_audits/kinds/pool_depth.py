@@ -20,16 +20,17 @@ AXIS = Axis(DEPTH, "a pool of depth {:g}", falling=True)
 READING = (
     "The pools are built from the audited runs only. Judged documents that none of these runs ranks within "
     "the depth, such as documents from other runs, lose their judgments at every depth.",
-    "A shallow pool keeps the judgments of top-ranked documents, which affect the order of runs most. Its "
-    "curve therefore usually falls later than that of `downsampling` with as many judgments.",
+    "A shallow pool keeps the judgments of top-ranked documents, which affect the order of runs most. So "
+    "tau is usually higher than in `downsampling` with the same number of judgments.",
 )
 
 
 class PoolDepthTrial(SampleStep):
     """The result at one depth; JSON-serialisable.
 
-    kept: judged documents of the pool. documents: documents of the pool. share, relevant: mean over topics of
-    the share of the deepest pool, and of its relevant documents. deepest: the depth of that pool.
+    kept: number of judged documents in the pool. documents: number of documents in the pool. share: size of
+    the pool as a share of the deepest pool, mean over topics. relevant: the same share for relevant
+    documents. deepest: depth of the deepest pool.
     """
 
     deepest: int
@@ -47,10 +48,10 @@ class PoolDepthTrial(SampleStep):
 class PoolDepth(Audit):
     """Keeps only the judgments that a shallower pool would have, and ranks the runs again.
 
-    The pool of depth k is the union of the first k documents of all runs of a topic. The report gives for
-    each k the mean over topics of |pool_k| / |pool_K|, where K is the deepest depth, and the same share of
-    relevant documents, over topics with a relevant document in pool_K. It also gives tau-b between the runs'
-    scores under the judged documents of pool_k and under all judgments. A document is relevant if it is
+    The pool of depth k is the union of the first k documents of all runs of a topic. For each k, the report
+    gives the mean over topics of |pool_k| / |pool_K|, where K is the deepest depth. It gives the same share
+    for relevant documents, over topics with a relevant document in pool_K. It also gives tau-b between the
+    runs' scores under the judged documents of pool_k and under all judgments. A document is relevant if it is
     relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect.
     """
 
@@ -177,7 +178,10 @@ def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepe
 def _judged_outside(
     about: SubjectSummary, results: Mapping[int, PoolDepthTrial], deepest: int
 ) -> Iterator[str]:
-    """Yield a warning if some judged documents are not in the deepest pool. Wait until it is evaluated."""
+    """Yield a warning if some judged documents are not in the deepest pool.
+
+    The warning needs the result for the deepest pool.
+    """
     last = results.get(deepest - 1)
     outside = 0 if last is None else about.judged - last["kept"]
     if outside:

@@ -19,16 +19,16 @@ COMPONENTS = {"system": "runs", "topic": "topics", "residual": "residual"}
 
 READING = (
     "E rho^2 is the reliability of differences between runs, and so of their order: the variance between "
-    "runs, divided by the sum of it and the error variance of a mean over the topics. Phi is the reliability "
-    "of the scores themselves: its error includes the difficulty of the topics. Both are between 0 and 1, "
-    "and rise with the number of topics.",
-    "The variance of a score is divided into that between runs, that between topics, and the residual, which "
+    "runs, divided by the sum of this variance and the error variance of a mean over the topics. Phi is the "
+    "reliability of the scores themselves: its error includes the difficulty of the topics. Both are "
+    "between 0 and 1, and rise with the number of topics.",
+    "The variance of a score is the sum of three: between runs, between topics, and the residual, which "
     "includes the interaction of runs and topics. If the residual is large, the best run changes from topic "
     "to topic, and many topics are needed.",
     "The intervals cover the sampling error of both runs and topics. They assume that both are random "
     "samples and that effects are normally distributed (Feldt, Psychometrika 1965, for E rho^2; Arteaga, "
     "Jeyaratnam and Franklin, 1982, for Phi). With few runs they are wide.",
-    "The result depends strongly on the runs: a few very poor ones raise the variance between runs and both "
+    "The result depends strongly on the runs: a few very poor runs raise the variance between runs and both "
     "coefficients. From over 40 TREC collections, Urbano, Marrero and Martin (SIGIR 2013) conclude that "
     "50 topics are insufficient even for stable rankings.",
 )
@@ -42,9 +42,10 @@ TopicNumbers = tuple[int | None, int | None, int | None]
 class ReliabilityResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
-    undefined: why nothing could be computed, or None. If it is not None, all fields after it are missing.
-    variances: of runs, topics and residual. curve: by coefficient, the value for each number of topics; the
-    first is the number of audited topics. needed: by coefficient, the number of topics needed for the target.
+    undefined: the reason why nothing could be computed, or None. If it is not None, all fields after it are
+    missing. variances: of runs, topics and residual. curve: by coefficient, the value for each number of
+    topics; the first is the number of audited topics. needed: by coefficient, the number of topics needed for
+    the target.
     """
 
     measure: str
@@ -65,10 +66,12 @@ class ReliabilityRow:
     value: Annotated[float, Heading("value", "with these topics")]
     low: Annotated[float, Heading("from", "interval over samples of runs and topics")]
     high: Annotated[float, Heading("to", "interval over samples of runs and topics")]
-    needed: Annotated[int | None, Heading("topics needed", "for the target; empty if none are enough")]
+    needed: Annotated[
+        int | None, Heading("topics needed", "needed for the target; empty if no number is enough")
+    ]
     needed_low: Annotated[int | None, Heading("needed from", "interval of the topics needed")]
     needed_high: Annotated[
-        int | None, Heading("needed to", "interval of the topics needed; empty if none are enough")
+        int | None, Heading("needed to", "interval of the topics needed; empty if no number is enough")
     ]
 
 
@@ -106,13 +109,14 @@ CURVE = TableSchema.of("curve", "Reliability by number of topics", CoefficientRo
     source="Urbano, Marrero and Martin, SIGIR 2013; Brennan, Generalizability Theory, 2001",
 )
 class Reliability(OverTopics):
-    """Divides the variance of scores into runs, topics and residual, and extrapolates to other topic sets.
+    """Divides the variance of scores into components, and extrapolates to other numbers of topics.
 
-    From the mean squares of the two-way analysis of variance with S runs and n topics, the variance of the
-    residual is e = MS(residual), that of runs s = (MS(runs) - e) / n, and that of topics t = (MS(topics) - e)
-    / S; negative estimates are set to 0. On n' topics, E rho^2 = s / (s + e / n'), and Phi = s / (s + (t + e)
-    / n'). Solving these equations for n' gives the number of topics needed for a target. The intervals of E
-    rho^2 are those of Feldt (1965), and those of Phi are by Arteaga, Jeyaratnam and Franklin (1982).
+    The variances are estimated from the mean squares (MS) of a two-way analysis of variance with S runs and n
+    topics. The variance of the residual is e = MS(residual), that of runs is s = (MS(runs) - e) / n, and that
+    of topics is t = (MS(topics) - e) / S. Negative estimates are set to 0. On n' topics, E rho^2 = s / (s + e
+    / n'), and Phi = s / (s + (t + e) / n'). Solving these equations for n' gives the number of topics needed
+    for a target. The intervals of E rho^2 are those of Feldt (1965), and those of Phi are by Arteaga,
+    Jeyaratnam and Franklin (1982).
     """
 
     target: Share = setting(0.95, "target of both coefficients, for the number of topics needed")
@@ -151,8 +155,8 @@ class Reliability(OverTopics):
         )
         return result
 
-    def report(self, about: SubjectSummary, found: Mapping[int, ReliabilityResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, ReliabilityResult]) -> AuditReport:
+        results = list(by_trial.values())
         defined = [result for result in results if result["undefined"] is None]
         rows = [row for result in defined for row in _reliability_rows(result)]
         components = [row for result in defined for row in _component_rows(result)]

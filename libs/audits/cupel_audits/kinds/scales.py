@@ -21,7 +21,7 @@ Alpha = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1,
 Design = Annotated[str, Word("two_way or one_way", ("two_way", "one_way"))]
 
 QUANTILE_COST = 3e7
-"""Number of documents that can be scored in the time that the quantiles of a test take, approximately."""
+"""Approximate number of documents that can be scored in the time that the quantiles of a test take."""
 PairTestName = Literal["kw", "anova"]
 TESTS: dict[PairTestName, str] = {"kw": "Kruskal-Wallis", "anova": "ANOVA"}
 
@@ -32,7 +32,7 @@ READING = (
     "Both tests limit the probability of any false positive among all pairs to alpha, by Tukey's criterion.",
     "Ferrante et al. (2019, Tables 3 and 4) report 1.3 to 3 times as many pairs for ANOVA as for "
     "Kruskal-Wallis. That is consistent with a two-way design, which removes the differences between topics; "
-    "Kruskal-Wallis pools the topics. With a one-way ANOVA the two tests report about as many pairs. So the "
+    "Kruskal-Wallis pools the topics. With a one-way ANOVA, the numbers of pairs are about equal. So the "
     "ratio compares the two tests; it does not measure the error of either.",
 )
 
@@ -80,7 +80,7 @@ class ScaleTestRow:
     kw_percent: Annotated[float | None, Heading("Kruskal-Wallis, percent", "of all pairs")]
     anova: Annotated[int | None, Heading("ANOVA", "pairs that differ")]
     anova_percent: Annotated[float | None, Heading("ANOVA, percent", "of all pairs")]
-    ratio: Annotated[float | None, Heading("ratio", "pairs by ANOVA over pairs by Kruskal-Wallis")]
+    ratio: Annotated[float | None, Heading("ratio", "pairs by ANOVA divided by pairs by Kruskal-Wallis")]
     both: Annotated[int, Heading("both tests", "pairs that differ")]
     h: Annotated[float | None, Heading("H", "statistic of Kruskal-Wallis")]
     h_p: Annotated[float | None, Heading("p of H")]
@@ -120,9 +120,10 @@ class Scales(OverTopics):
     sqrt(MSE / T), with the degrees of freedom of the error. The design `two_way` has effects of topics and
     runs, `one_way` of runs only.
 
-    Where a measure has exact scores, these are ranked. So RBP with p = 1/5 and RBTO find the same pairs, as
-    theory says, although floats cannot represent their differences. ANOVA uses floats, scaled down where
-    their squares would overflow. No result depends on the unit of the scores.
+    If a measure has exact scores, Kruskal-Wallis ranks these. So the same pairs differ by RBP with p = 1/5
+    and by RBTO, as theory predicts, although floats cannot represent all differences of their scores. ANOVA
+    uses floats, which are scaled down if their squares would overflow. No result depends on the unit of the
+    scores.
     """
 
     alpha: Alpha = setting(0.05, "probability of any false positive among all pairs")
@@ -154,8 +155,8 @@ class Scales(OverTopics):
             notes=[*by_mean.warnings, *scores.notes],
         )
 
-    def report(self, about: SubjectSummary, found: Mapping[int, ScalesResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, ScalesResult]) -> AuditReport:
+        results = list(by_trial.values())
         rows = list(map(_row, results))
         return AuditReport(
             verdict=(*map(_measure_sentence, rows, results), *_same_pairs_sentences(results)),
@@ -169,14 +170,14 @@ class Scales(OverTopics):
 
 
 def _score_levels(scores: RunScores) -> Floats:
-    """Return float64[topics, runs]: numbers that have the same order and ties as all scores."""
+    """Replace the scores by numbers with the same order and the same ties, float64[topics, runs]."""
     if not scores.exact and scores.undefined is not None:
         return scores.values  # the test rejects these values and gives the reason
     return levels(_flatten(scores)).astype(np.float64).reshape(scores.values.shape)
 
 
 def _squarable(scores: RunScores) -> Floats:
-    """Return float64[topics, runs]: the scores, divided by the greatest exact one if they are too large."""
+    """Return the scores, float64[topics, runs]; exact scores that overflow are divided by the largest one."""
     if scores.undefined is None or not scores.exact:
         return scores.values
     flat = [int(value) for value in _flatten(scores)]
@@ -234,7 +235,7 @@ def _caution(scale: str) -> str:
 
 
 def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
-    """Yield a sentence for each group of measures that find the same pairs, at least one."""
+    """Yield a sentence for each group of measures by which the same pairs differ."""
     for test, name in TESTS.items():
         measures_by_digest: dict[str, list[str]] = {}
         for result in results:

@@ -28,14 +28,15 @@ Systems = Annotated[str, Word("all or removed", ("all", "removed"))]
 STEPS = (*(float(percent) for percent in range(5, 100, 5)), 99.0)
 AXIS = Axis(
     Column("percent", "runs left out of the pool, in per cent", "drawn at random"),
-    "{:g} per cent of the runs unlabelled",
+    "{:g} per cent of the runs left out",
     falling=False,
 )
 READING = (
-    "A document loses its judgment only if no remaining run has it within the pool depth, so similar runs "
-    "protect each other. `leave_one_team_out` leaves out all runs of a team together.",
-    "The bias is the mean score loss of unlabelled runs minus that of labelled runs. A collection can have a "
-    "high tau and still be biased against runs that were not pooled.",
+    "A document loses its judgment only if no remaining run has it within the pool depth. So a run that is "
+    "left out loses little if a similar run remains. `leave_one_team_out` leaves out all runs of a team "
+    "together.",
+    "The bias is the mean score loss of the runs left out minus that of the other runs. A collection can "
+    "have a high tau and still be biased against runs that were not pooled.",
 )
 
 
@@ -63,7 +64,7 @@ class UnlabelledStep(SampleStep):
     source="Hui, PIKM 2014, section 3.4",
 )
 class UnlabelledSystems(Audit):
-    """Leaves random runs out of the pool, and ranks all runs again.
+    """Leaves random runs (unlabelled systems) out of the pool, and ranks all runs again.
 
     At p per cent, max(1, min(S - 1, floor(p S / 100))) of S runs are left out. Judged documents keep their
     judgments if at least one remaining run has them among its first `depth`. A repeat draws one random order
@@ -74,7 +75,7 @@ class UnlabelledSystems(Audit):
     percents: Percents = setting(STEPS, "percentages of the runs to leave out")
     repeats: Repeats = setting(30, "number of random orders of the runs")
     depth: Depth = setting(20, "depth of the pool")
-    systems: Systems = setting("all", "runs that tau is computed over: all, or only those left out")
+    systems: Systems = setting("all", "runs that tau is computed over: all runs, or only the removed ones")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -205,7 +206,7 @@ def _describe_bias(bias: Sequence[BiasRow]) -> Iterator[str]:
     for row in bias:
         if row.percent == middle:
             yield (
-                f"{row.measure}: with {row.percent:g} per cent of the runs unlabelled, the mean score of the "
-                f"unlabelled runs changes by {0 - row.out:+.4f} and that of the labelled runs by "
-                f"{0 - row.left:+.4f}. The bias against unlabelled runs is {row.bias:.4f}."
+                f"{row.measure}: with {row.percent:g} per cent of the runs left out, the mean score of these "
+                f"runs changes by {0 - row.out:+.4f}, and that of the other runs by "
+                f"{0 - row.left:+.4f}. The bias against the runs left out is {row.bias:.4f}."
             )

@@ -1,4 +1,4 @@
-"""Alerts: bounds for numbers of audit reports, checked once for each newest audit of a kind."""
+"""Alerts: bounds on numbers of audit reports, checked against the newest audit of a kind."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,10 +23,12 @@ ALERT_INVALID = refusal("alert-invalid")
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """A rule, and its result for the newest audit of the kind.
+    """An alert rule, and its result for the newest finished audit of its kind.
 
-    raised: whether the number is less than `below` or greater than `above`; None while there is no audit.
-    value: the number in the newest audit; None if its report lacks the number.
+    kind: audit kind. number: name of a number in the reports of this kind. below, above: bounds. raised:
+    whether the number is less than `below` or greater than `above`; None before the first audit. value: the
+    number in the newest audit; None if its report lacks the number. audit: id of the newest audit. judged_at:
+    time of the check. team: team that added the rule.
     """
 
     id: str
@@ -89,7 +91,7 @@ def remove(system: System, principal: Principal, id: str) -> None:
 
 
 def check_all(system: System) -> int:
-    """Check all rules that were not checked against the newest audit; returns the number of tracks."""
+    """Check all rules that are not yet checked against the newest audit; return the number of tracks."""
     with reading(system.engine) as connection:
         due = {row.track_id for row in connection.execute(_select_unchecked())}
     for track_id in due:
@@ -99,7 +101,7 @@ def check_all(system: System) -> int:
 
 
 def check_track(connection: Connection, track_id: int, now: datetime) -> None:
-    """Check the rules of one track in the caller's transaction."""
+    """Check the rules of one track that are not yet checked, in the caller's transaction."""
     rows = connection.execute(_select_unchecked().where(alerts.c.track_id == track_id)).all()
     insert_new(connection, alarms, [_check_rule(row, now) for row in rows])
 
@@ -118,7 +120,7 @@ def _check_rule(row: Row[Any], now: datetime) -> dict[str, Any]:
 
 
 def _select_unchecked() -> Select[Any]:
-    """Select rules with the newest audit of their kind, if they were not checked against it yet."""
+    """Select the rules that are not yet checked against the newest audit of their kind, with this audit."""
     other = audit_rows.alias()
     newest = select(func.max(other.c.id)).where(
         other.c.track_id == alerts.c.track_id,
@@ -135,7 +137,7 @@ def _select_unchecked() -> Select[Any]:
 
 
 def _select_rules() -> Select[Any]:
-    """Select rules with their last result."""
+    """Select rules with the result of their last check."""
     other = alarms.alias()
     last_audit = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     is_last_alarm = and_(alarms.c.alert_id == alerts.c.id, alarms.c.audit_id == last_audit)

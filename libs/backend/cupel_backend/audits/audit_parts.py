@@ -1,4 +1,8 @@
-"""Execution of audits: preparing the subject, running parts, and reports on finished trials."""
+"""Execution of audits, from the preparation of the subject to the report.
+
+The subject of an audit is the runs and judgments that it covers. A part is a group of trials, which one job
+runs.
+"""
 
 import json
 import logging
@@ -48,15 +52,15 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
-"""Interval at which a running part checks between trials whether it should stop."""
+"""Minimum time between two checks whether a running part should stop. Checks happen between trials."""
 
 MAX_TRIALS = 20_000
-"""Largest number of trials of an audit, because a report needs the results of all of them in memory."""
+"""Maximum number of trials of an audit, because its report needs all their results in memory."""
 
 OTHER_TOPICS = (
     "an earlier release prepared the audit with topics that have no judgments; request the audit again"
 )
-"""Reason why the parts of an audit cannot be finished."""
+"""Problem of an audit that an earlier release prepared and that this release cannot finish."""
 
 NICENESS = 15
 """Niceness of threads that run audits, so that requests and scoring get the processor first."""
@@ -77,7 +81,7 @@ class _AuditInput:
     version: Row[Any]
     other: Row[Any] | None
     rankings: Mapping[str, str]
-    """Blob keys by submission."""
+    """Submission id -> key of the blob with its ranking."""
 
 
 def prepare_audit(system: System, claim: Claim) -> None:
@@ -89,11 +93,11 @@ def prepare_audit(system: System, claim: Claim) -> None:
         inputs = _read_input(connection, claim.payload["audit"])
     if inputs.audit.cancelled_at is None:
         try:
-            found = _run_at_low_priority(lambda: _prepare(system, inputs))
+            prepared = _run_at_low_priority(lambda: _prepare(system, inputs))
         except AuditError as error:
             _refuse(system, claim, inputs, error)
         else:
-            _queue_parts(system, claim, inputs, *found)
+            _queue_parts(system, claim, inputs, *prepared)
     else:
         _finish_job(system, claim)
     system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
@@ -120,7 +124,7 @@ def _read_input(connection: Connection, id: str) -> _AuditInput:
 
 
 def _prepare(system: System, inputs: _AuditInput) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
-    """Return facts about the subject, its blob key, the number of trials and the parts.
+    """Store the subject; return its summary, its blob key, the number of trials, and the trials of each part.
 
     Raises AuditError if the subject cannot be audited.
     """
@@ -174,7 +178,7 @@ def _queue_parts(
     trials: int,
     parts: tuple[range, ...],
 ) -> None:
-    """Write the prepared subject and its parts, unless the audit is cancelled, and finish the job."""
+    """Finish the job. Unless the audit was cancelled, write the prepared subject and queue its parts."""
     id, now = inputs.audit.id, system.now()
     job_requests = [
         audit_requests.build_job_request(
@@ -222,9 +226,9 @@ def _finish_job(system: System, claim: Claim) -> None:
 
 
 def run_part(system: System, claim: Claim) -> None:
-    """Handle a claimed job: run the remaining trials of a part, until urgent work waits.
+    """Handle a claimed job: run the remaining trials of a part, or postpone it when urgent work waits.
 
-    Results are written when the part ends, and before it is postponed (`jobs.JobPostponed`). Raises
+    Results are stored in both cases. Raises `jobs.JobPostponed` if the part is postponed, and
     `jobs.LeaseLost`.
     """
     id, number = claim.payload["audit"], claim.payload["part"]
@@ -232,20 +236,20 @@ def run_part(system: System, claim: Claim) -> None:
     with reading(system.engine) as connection:
         part = connection.execute(select(audit_parts).where(matches)).one()
         inputs = _read_input(connection, id)
-    found = unpack_results(part.results)
-    left = [trial for trial in range(part.first, part.first + part.trials) if trial not in found]
+    results = unpack_results(part.results)
+    left = [trial for trial in range(part.first, part.first + part.trials) if trial not in results]
     try:
-        found |= _run_at_low_priority(lambda: dict(_run_until_interrupted(system, claim, inputs, left)))
+        results |= _run_at_low_priority(lambda: dict(_run_until_interrupted(system, claim, inputs, left)))
     except AuditError as error:
         _refuse(system, claim, inputs, error)
         return
-    ended = len(found) == part.trials or _is_cancelled(system, id)
+    ended = len(results) == part.trials or _is_cancelled(system, id)
     with writing(system.engine) as connection:
         if ended:
             jobs.finish(connection, claim, now=system.now())
         else:
             jobs.postpone(connection, claim)
-        kept = {"results": pack_results(found), "done": len(found)}
+        kept = {"results": pack_results(results), "done": len(results)}
         connection.execute(update(audit_parts).where(matches).values(kept))
     if not ended:
         raise jobs.JobPostponed(claim.id)
@@ -256,7 +260,10 @@ def run_part(system: System, claim: Claim) -> None:
 def _run_until_interrupted(
     system: System, claim: Claim, inputs: _AuditInput, trials: list[int]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the results of trials, at least one, until urgent work waits or the audit is cancelled."""
+    """Run trials until urgent work waits or the audit is cancelled; yield each trial with its result.
+
+    At least one trial is run, unless the audit was cancelled before.
+    """
     if inputs.audit.cancelled_at is not None or not trials:
         return
     audit, subject = (
@@ -290,19 +297,19 @@ def _load_subject(blobs: Blobs, inputs: _AuditInput) -> AuditSubject:
 
 @lru_cache(maxsize=1)
 def _unpack_subject(blobs: Blobs, key: str, version: str, other: str | None) -> AuditSubject:
-    """Unpack a subject, and cache the last one because parts of an audit run one after another."""
+    """Unpack a subject. The last subject is cached, because parts of an audit run one after another."""
     compared = None if other is None else evaluations.load_qrels(blobs, other)
     return subject_files.unpack(blobs.get(key), evaluations.load_qrels(blobs, version), compared)
 
 
-def pack_results(found: Mapping[int, Any]) -> bytes:
+def pack_results(results: Mapping[int, Any]) -> bytes:
     """Pack results of trials for storage."""
-    return zlib.compress(json.dumps(found, allow_nan=False).encode(), 1)
+    return zlib.compress(json.dumps(results, allow_nan=False).encode(), 1)
 
 
-def unpack_results(results: bytes | None) -> dict[int, Any]:
-    """Unpack results of `pack_results`."""
-    values = {} if results is None else json.loads(zlib.decompress(results))
+def unpack_results(packed: bytes | None) -> dict[int, Any]:
+    """Unpack results that `pack_results` packed."""
+    values = {} if packed is None else json.loads(zlib.decompress(packed))
     return {int(trial): result for trial, result in values.items()}
 
 
@@ -322,7 +329,7 @@ def _lower_priority() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """The origin of a result. It is not part of the result and its digest."""
+    """The origin of a result. Neither the result nor its digest contains it."""
 
     audit: str
     track: str
@@ -334,13 +341,16 @@ class Provenance:
 
 
 def read_report(system: System, principal: Principal, id: str) -> tuple[Result, Provenance]:
-    """Return the result of the finished trials, and its provenance; raises NotFound while there are none."""
+    """Return the result of the finished trials, and its provenance.
+
+    Raises NotFound if no trial is finished or the subject could not be audited.
+    """
     with reading(system.engine) as connection:
         row = audit_requests.find_visible(connection, principal, id)
-        found = _read_results(connection, row)
+        results = _read_results(connection, row)
     if row.refused:
         raise REPORT_NOT_BEGUN(f"audit {id} failed: {'; '.join(row.refused)}")
-    if not found:
+    if not results:
         raise REPORT_NOT_BEGUN(f"audit {id} has no finished trials yet")
     origin = Provenance(
         audit=row.id,
@@ -351,7 +361,7 @@ def read_report(system: System, principal: Principal, id: str) -> tuple[Result, 
         created_at=row.created_at,
         concluded_at=row.concluded_at,
     )
-    return _compute_result(row, found), origin
+    return _compute_result(row, results), origin
 
 
 def _read_results(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
@@ -360,9 +370,9 @@ def _read_results(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
     return {trial: result for row in rows for trial, result in unpack_results(row.results).items()}
 
 
-def _compute_result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
+def _compute_result(audit: Row[Any], results: Mapping[int, Any]) -> Result:
     kind: Audit = read_audit(audit.kind, audit.parameters)
-    return execution.result(kind, SubjectSummary.of(audit.about), audit.seed, audit.trials, found)
+    return execution.result(kind, SubjectSummary.of(audit.about), audit.seed, audit.trials, results)
 
 
 FIRST_TABLE = "points"
@@ -380,19 +390,20 @@ def export_table(result: Result, name: str) -> str:
 
 
 def conclude(system: System, id: str) -> bool:
-    """Store the summary of an audit if all its parts are done; returns whether it is new.
+    """Store the summary of an audit once all its parts are done; return whether this call stored it.
 
-    Call it after every event that may have completed the audit. The scheduler repeats missed calls. If the
-    report fails, its error is stored as a problem of the audit, so that the scheduler is not blocked.
+    Call it after every event that may complete the audit. The scheduler makes up for missed calls. If the
+    report cannot be computed, the error is stored as a problem of the audit. So the scheduler does not retry
+    it forever.
     """
     with reading(system.engine) as connection:
         row = connection.execute(_select_due().where(audit_rows.c.id == id)).first()
-        found = {} if row is None else _read_results(connection, row)
-    if row is None or not found:
+        results = {} if row is None else _read_results(connection, row)
+    if row is None or not results:
         return False
     now = system.now()
     try:
-        values = _summarise(_compute_result(row, found)) | {"concluded_at": now}
+        values = _summarise(_compute_result(row, results)) | {"concluded_at": now}
     except Exception as error:
         log.exception("the report of audit %s failed", id)
         values = {"refused": [f"the report failed ({type(error).__name__}: {error})"]}
@@ -416,14 +427,14 @@ def _summarise(result: Result) -> dict[str, Any]:
 
 
 def conclude_all(system: System) -> int:
-    """Call `conclude` for every audit that is due, in case a worker died before it could."""
+    """Call `conclude` for every audit that is due, in case a worker died before its call."""
     with reading(system.engine) as connection:
         ids = [row.id for row in connection.execute(_select_due())]
     return sum(conclude(system, id) for id in ids)
 
 
 def _select_due() -> Any:
-    """Select audits whose parts are all done and that are not concluded."""
+    """Select the audits to conclude: all parts are done, and the audit is neither concluded nor cancelled."""
     open_parts = exists().where(
         audit_parts.c.audit_id == audit_rows.c.id,
         job_rows.c.id == audit_parts.c.job_id,

@@ -1,8 +1,9 @@
 """Audits: requests, cancellation, reruns and lists.
 
-An audit is a row and jobs: one job prepares its subject, then one runs each part, a group of trials. Its
-report is a function of the finished trials, so a partial report is available early. The subject is fixed when
-the audit is requested; withdrawing a submission later does not change it.
+An audit is a row with several jobs. The first job prepares the subject: the runs and judgments to audit.
+Then one job runs each part, which is a group of trials. The report is a function of the finished trials, so a
+partial report is available early. The subject is fixed when the audit is requested; withdrawing a submission
+later does not change it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ AUDIT_PROBLEM = findings.declare(
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryPoint:
-    """The value of a number in the report of one audit."""
+    """The value of a number in the report of one audit. at: time at which the audit was concluded."""
 
     audit: str
     value: float | None
@@ -69,7 +70,10 @@ class HistoryPoint:
 
 @dataclass(frozen=True)
 class ScheduleSlot:
-    """The slot of a schedule that an audit is requested for. Each slot has at most one audit."""
+    """An occasion on which a schedule requests an audit. A slot has at most one audit.
+
+    schedule: id of the schedule. name: text that identifies the slot within the schedule, such as a due time.
+    """
 
     schedule: str
     name: str
@@ -96,11 +100,12 @@ def request(
     """Request an audit of a track. Organisers of the track and admins only.
 
     measures: texts of measures (default: the plan). seed: random seed (default: derived from the digest of
-    the judgments, so that audits of the same judgments are reproducible). qrels: a published version
-    (default: the current one). other: the version to compare with (default, for kinds that compare versions:
-    the previous current one). submissions: ids (default: one submission of each run that is scored and not
-    withdrawn). part_trials: largest number of trials per part. Raises Forbidden, NotFound for an unknown
-    version, and Invalid with all other problems.
+    the judgments, so that audits of the same judgments are reproducible). qrels: number of a published
+    version (default: the current one). other: number of the version to compare with (default, if the kind
+    compares two versions: the one that was current before). submissions: ids (default: one submission of each
+    run that is scored and not withdrawn). part_trials: maximum number of trials per part. slot: the slot that
+    the audit belongs to, if a schedule requests it. Raises Forbidden, NotFound for an unknown version, and
+    Invalid with all other problems.
     """
     now = system.now()
     with reading(system.engine) as connection:
@@ -152,7 +157,10 @@ def _find_other_version(
     kind: str,
     other: int | None,
 ) -> Row[Any] | None:
-    """Return the version to compare with: `other`, or the previous current one if the kind needs one."""
+    """Return the version to compare with, or None.
+
+    It is version `other` or, if the kind compares two versions, the one that was current before `version`.
+    """
     if other is not None:
         return evaluations.find_version(connection, principal, track, other)
     if kind not in KINDS or not KINDS[kind].needs_other_qrels:
@@ -171,8 +179,8 @@ def _check_other_version(kind: str, version: Row[Any], other: Row[Any] | None) -
         yield f"other: version {version.number} cannot be compared with itself; give another version"
     if other is None and kind in KINDS and KINDS[kind].needs_other_qrels:
         yield (
-            f"other: {kind} compares two versions, and none was current before version {version.number}; "
-            "publish another version, or give one"
+            f"other: {kind} compares two versions, but no version was current before version "
+            f"{version.number}; publish another version, or name one"
         )
 
 
@@ -188,7 +196,8 @@ def _insert_audit(connection: Connection, track: Row[Any], values: dict[str, Any
 def build_job_request(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> JobRequest:
     """Build the job with key `name` that prepares an audit or runs a part of it.
 
-    Audits and board analyses of a track have separate tenants, so that a board never waits for a whole audit.
+    The audits of a track are a tenant of their own. Tenants take turns, so the board analyses of the track do
+    not wait for a whole audit.
     """
     key, tenant = f"audit/{name}", f"audits of {track.name}"
     return JobRequest(key=key, kind=kind, queue=QUEUE, tenant=tenant, payload=payload, track_id=track.id)
@@ -202,7 +211,7 @@ def read_job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
 
 
 def require_valid(kind: str, parameters: Mapping[str, Any]) -> None:
-    """Raise Invalid with all problems of kind and parameters."""
+    """Raise Invalid with all problems of the audit kind and its parameters."""
     _raise_problems(list(_check_kind(kind, parameters)))
 
 
@@ -213,7 +222,7 @@ def _raise_problems(sentences: Sequence[str]) -> None:
 
 
 def _check_kind(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each problem of kind and parameters."""
+    """Yield a sentence for each problem of the audit kind and its parameters."""
     try:
         read_audit(kind, parameters)
     except AuditError as error:
@@ -228,7 +237,7 @@ def _check_kind(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
 def _resolve_measures(
     system: System, track: Row[Any], versions: Sequence[Row[Any]], measures: Sequence[str]
 ) -> tuple[Any, ...]:
-    """Return the canonical texts of the measures, then a sentence for each that cannot be computed."""
+    """Return the canonical texts of the measures, then a sentence for each measure that is uncomputable."""
     try:
         declared = tracks.parse_aspects(track), track.label_sets or {}
         texts = tuple(tracks.parse_plan(measures, *declared) if measures else track.measures)
@@ -314,7 +323,7 @@ def _find_manageable(connection: Connection, principal: Principal, id: str) -> R
 
 
 def get(system: System, principal: Principal, id: str) -> AuditView:
-    """Return an audit. For everyone who may see the boards of its qrels versions; raises NotFound."""
+    """Return an audit; raise NotFound unless the caller may see the leaderboards of its qrels versions."""
     with reading(system.engine) as connection:
         return build_view(connection, find_visible(connection, principal, id))
 
@@ -341,7 +350,7 @@ def list_(
 def read_history(
     system: System, principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
 ) -> tuple[HistoryPoint, ...]:
-    """Return a number of the reports of one kind over time: the newest `limit` audits, oldest first."""
+    """Return the values of a number in the reports of the newest `limit` audits of a kind, oldest first."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = _restrict_to_visible(select_audits(), principal, row)
@@ -361,7 +370,7 @@ def read_history(
 
 
 def _restrict_to_visible(query: Select[Any], principal: Principal, track: Row[Any]) -> Select[Any]:
-    """Restrict a query to the track's audits of versions whose boards the caller may see."""
+    """Restrict a query to the track's audits of versions whose leaderboards the caller may see."""
     query = query.where(audit_rows.c.track_id == track.id)
     if tracks.is_organiser(principal, track):
         return query
@@ -374,7 +383,7 @@ def _read_audit(connection: Connection, id: str) -> Row[Any]:
 
 
 def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
-    """Return the row of `select_audits` of an audit that the caller may see; raises NotFound."""
+    """Return an audit as a row of `select_audits`; raise NotFound unless the caller may see it."""
     track = connection.execute(
         select(track_rows)
         .join(audit_rows, audit_rows.c.track_id == track_rows.c.id)

@@ -1,8 +1,8 @@
 """Schedules: repeated audits, by a cron expression, for every new qrels version, or for every N new runs.
 
 A schedule requests one audit for each slot: a due time, a qrels version, or a number of runs. Slots missed
-while no scheduler ran are combined into one. The slot is unique in the table of audits, so two schedulers, or
-one that dies before it updates the schedule, never request an audit twice.
+while no scheduler ran are combined into one. A slot is unique in the table of audits. So no audit is
+requested twice, even if two schedulers run, or if a scheduler dies before it updates the schedule.
 """
 
 import logging
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 SCHEDULE_UNKNOWN = refusal("schedule-unknown")
 SCHEDULE_INVALID = refusal("schedule-invalid")
 MAX_CRON_LENGTH = 200
-"""Largest number of characters in a cron expression."""
+"""Maximum number of characters of a cron expression."""
 CRON_FIELDS = 5
 
 
@@ -41,10 +41,10 @@ CRON_FIELDS = 5
 class Schedule:
     """A schedule as shown to users.
 
-    request: the arguments of `audit_requests.request`. cron, zone: the cron expression of its audits, and the
-    time zone of the expression. runs: the number of new runs that triggers an audit. Without cron and runs,
-    every new current version triggers one. due_at: the next time that the expression matches. problem: why
-    the last due audit could not be requested.
+    request: arguments of `audit_requests.request`. cron: cron expression of the audits. zone: its time zone.
+    runs: number of new runs that triggers an audit. If both cron and runs are None, every new
+    current qrels version triggers an audit. due_at: next time that the expression matches. problem: why the
+    last due audit could not be requested. team: team that added the schedule.
     """
 
     id: str
@@ -70,8 +70,10 @@ def add(
     zone: str | None = None,
     runs: int | None = None,
 ) -> Schedule:
-    """Add a schedule, as described in `Schedule`. Organisers of the track only. zone: time zone of the cron
-    expression (default: UTC)."""
+    """Add a schedule (see `Schedule`). Organisers of the track only.
+
+    zone: time zone of the cron expression (default: UTC).
+    """
     now = system.now()
     if cron is not None and runs is not None:
         raise SCHEDULE_INVALID(
@@ -137,9 +139,9 @@ def remove(system: System, principal: Principal, id: str) -> None:
 def compute_next_run(cron: str, zone: str, after: datetime) -> datetime:
     """Return the first time later than `after`, in UTC, that a cron expression matches in a time zone.
 
-    Follows Debian's cron: a fixed time that daylight saving skips is run right after the change, a repeated
-    one runs once, and hourly or minutely expressions follow elapsed time. Raises Invalid for an invalid
-    expression or zone.
+    Clock changes are handled as in Debian's cron. A fixed time that is skipped runs right after the change. A
+    fixed time that is repeated runs once. Expressions for every hour or minute follow the elapsed time.
+    Raises Invalid for an invalid expression or zone.
     """
     try:
         local = after.astimezone(ZoneInfo(zone))
@@ -165,19 +167,19 @@ def compute_next_run(cron: str, zone: str, after: datetime) -> datetime:
 
 
 def request_due_audits(system: System) -> int:
-    """Request the audits of all due schedules; returns their number. Called by the scheduler."""
+    """Request the audits of all due schedules; return the number of requested audits."""
     with reading(system.engine) as connection:
         active = _select_schedules().where(schedules.c.removed_at.is_(None), schedules.c.paused_at.is_(None))
         due = [
-            (row, *found)
+            (row, *due_slot)
             for row in connection.execute(active)
-            if (found := _find_due_slot(connection, row, system.now())) is not None
+            if (due_slot := _find_due_slot(connection, row, system.now())) is not None
         ]
     return sum(_request_audit(system, row, slot, values) for row, slot, values in due)
 
 
 def _find_due_slot(connection: Connection, row: Row[Any], now: datetime) -> tuple[str, dict[str, Any]] | None:
-    """Return the due slot of the schedule and the values to update, or None if no audit is due."""
+    """Return the due slot of a schedule and the new values of its row, or None if no audit is due."""
     if row.cron is not None:
         if row.due_at > now:
             return None
@@ -192,14 +194,14 @@ def _find_due_slot(connection: Connection, row: Row[Any], now: datetime) -> tupl
 
 
 def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, Any]) -> bool:
-    """Request the audit of a slot unless it exists, and update the schedule; returns whether it was new."""
+    """Request the audit of a slot unless it exists; update the schedule; return whether it was requested."""
     is_requested, problem = False, None
     caller = Principal(row.track_team, TokenScope.ORGANISER)
     try:
         audit_requests.request(system, caller, row.track, **row.request, slot=ScheduleSlot(row.id, slot))
         is_requested = True
     except IntegrityError:
-        pass  # another scheduler, or one that died before updating the schedule, requested it
+        pass  # already requested, by another scheduler or before a crash
     except (Unavailable, TooMany):
         return False  # the next tick tries again
     except Problem as refusal:
@@ -215,7 +217,7 @@ def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, A
 
 
 def _read_trigger(connection: Connection, track: Row[Any], every_runs: int | None) -> int:
-    """Return the value that triggers a schedule without cron: the current version, or the number of runs."""
+    """Return the number that triggers a schedule without cron: the current version or the number of runs."""
     if every_runs is None:
         return track.current or 0
     counted = select(func.count(distinct(submissions.c.run_id))).where(submissions.c.track_id == track.id)

@@ -28,8 +28,8 @@ def select_submissions(
 ) -> tuple[list[AuditedSubmission], list[str]]:
     """Return the submissions to audit under `version`, ordered by name, and a sentence for each problem.
 
-    ids: submissions (default: all that are scored and not withdrawn). Repeated submissions of a run are
-    audited once.
+    ids: submission ids (default: all submissions that are scored and not withdrawn). A run that was submitted
+    several times is audited once.
     """
     query = (
         select(submissions.c.id, submissions.c.run_id, submissions.c.team, submissions.c.name, runs.c.tag)
@@ -61,7 +61,10 @@ def _is_scored(track: Row[Any], version: Row[Any]) -> Any:
 
 
 def _assign_names(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
-    """Name submissions by their files, as offline; add the team, or also the id, where names are equal."""
+    """Name each submission after its file, as the command line does for local files.
+
+    The team is added to equal names, and then the id to names that are still equal.
+    """
     short = {row.id: plain_name(row.name) or row.tag for row in rows}
     counts = Counter(short.values())
     full = {

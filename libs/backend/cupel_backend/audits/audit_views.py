@@ -18,7 +18,7 @@ from cupel_contract.states import AuditState
 
 @dataclass(frozen=True)
 class PartsProgress:
-    """Finished trials and parts of an audit. The totals are None until its subject is prepared."""
+    """Numbers of trials and parts of an audit, in total (None until the subject is prepared) and done."""
 
     trials: int | None
     trials_done: int
@@ -28,7 +28,7 @@ class PartsProgress:
 
 @dataclass(frozen=True)
 class PartFailure:
-    """A part that failed for good, and its error. Part 0 is the preparation of the subject."""
+    """A part whose job is dead, with its last error. Part 0 is the preparation of the subject."""
 
     part: int
     error: str
@@ -37,7 +37,7 @@ class PartFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class RaisedAlert:
-    """An alert that the audit raised, because the number is less than `below` or greater than `above`."""
+    """An alert that an audit raised, because a number is less than `below` or greater than `above`."""
 
     alert: str
     number: str
@@ -50,9 +50,10 @@ class RaisedAlert:
 class AuditView:
     """An audit as shown to users.
 
-    qrels, other: numbers of qrels versions. seed: random seed. problems: sentences that say why the subject
-    cannot be audited. digest: digest of the result. digest, verdict and numbers are set once all parts are
-    done.
+    qrels: number of the qrels version. other: number of the version that it is compared with. seed: random
+    seed. team: team that requested the audit. schedule: id of the schedule that requested it, if any.
+    problems: sentences that say why the subject cannot be audited. digest, verdict, numbers: digest, verdict
+    and numbers of the report, which are set once all parts are done.
     """
 
     id: str
@@ -119,7 +120,7 @@ def build_views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Audit
 
 
 def _select_part_counts(ids: Sequence[str]) -> Select[Any]:
-    """Select the numbers of parts by state, and of finished trials, for each audit."""
+    """Select the number of parts in each state and the number of finished trials, by audit."""
     states = {name: func.count().filter(state).label(f"parts_{name}") for name, state in JOB_STATES.items()}
     done = func.sum(audit_parts.c.done).label("trials")
     return (

@@ -1,7 +1,7 @@
 """A pool of processes that check uploads, with limits on memory and time.
 
-A check process has one file at a time. If a file makes it fail or exceed a limit, only that upload is
-refused, and a new process takes its place.
+A check process checks one file at a time. If it fails or exceeds a limit, only the upload of this file is
+refused, and a new process replaces it.
 """
 
 import json
@@ -44,7 +44,7 @@ class _CheckProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=checker_environment(),
-            start_new_session=True,  # Ctrl-C goes to the service only, which then ends its check processes
+            start_new_session=True,  # Ctrl-C reaches the service only, which ends this process
         )
         limits = {"memory": settings.checker_megabytes * MEGABYTE, "seconds": settings.checker_seconds}
         with suppress(BrokenPipeError):  # the process was killed while it started; `check` reports it
@@ -77,7 +77,7 @@ class _CheckProcess:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # the buffer may hold a request that was never read
+                with suppress(BrokenPipeError):  # the buffer may hold an unread request
                     pipe.close()
 
     def _send(self, value: Mapping[str, Any]) -> None:
@@ -110,7 +110,8 @@ class Checkers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._starter = ThreadPoolExecutor(1, "start-checkers")  # see upload_checker._end_with
+        # A check process ends with the thread that started it (see upload_checker._end_with).
+        self._starter = ThreadPoolExecutor(1, "start-checkers")
         self._free: LifoQueue[_CheckProcess | None] = LifoQueue()
         for _ in range(settings.checkers):
             self._free.put(None)
@@ -143,7 +144,7 @@ class Checkers:
             self._free.put(_keep_if_usable(checker))
 
     def close(self) -> None:
-        """End the idle processes; busy ones end with the thread that started them."""
+        """End the idle processes. A busy process ends together with the thread that started it."""
         while True:
             try:
                 checker = self._free.get_nowait()
@@ -155,7 +156,7 @@ class Checkers:
 
 
 def _keep_if_usable(checker: _CheckProcess | None) -> _CheckProcess | None:
-    """Return the process if it can check another file; else end it and return None."""
+    """Return the process if it can check another file. Otherwise end it and return None."""
     if checker is None or checker.usable:
         return checker
     checker.end()

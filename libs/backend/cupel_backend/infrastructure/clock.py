@@ -1,6 +1,6 @@
-"""A clock that all machines share, because their own clocks may differ.
+"""A clock that shows the same time on all machines of a service.
 
-Leases and deadlines are compared with the time on several machines.
+Leases and deadlines are compared with the time on several machines, whose system clocks may differ.
 """
 
 import logging
@@ -14,13 +14,13 @@ from cupel_backend.infrastructure.errors import Unavailable
 log = logging.getLogger(__name__)
 
 MEASURE_INTERVAL = 60.0
-"""Seconds between two measurements, during which clocks do not drift enough to matter for leases."""
+"""Seconds between two measurements. In this time, clocks drift too little to affect leases."""
 
 RETRY_INTERVAL = 2.0
 """Seconds after which a failed measurement is repeated."""
 
 LOGGED_CHANGE = timedelta(seconds=2)
-"""Smallest change of the difference that is logged."""
+"""Smallest change of the measured difference that is logged."""
 
 
 def utc_now() -> datetime:
@@ -30,14 +30,18 @@ def utc_now() -> datetime:
 class SharedClock:
     """This machine's clock, corrected by its measured difference from a reference clock.
 
-    While the reference does not answer, the last difference is used. Several threads may share the clock: one
-    of them measures, and the others do not wait for it.
+    If the reference clock does not answer, the last measured difference is used. Threads may share the clock.
+    While one thread measures, the other threads do not wait.
     """
 
     def __init__(
         self, read_reference: Callable[[], datetime], local: Callable[[], datetime] = utc_now
     ) -> None:
-        """read_reference: returns the time of the reference clock; may raise Unavailable."""
+        """Create a clock without a measurement; the first call measures.
+
+        read_reference: returns the time of the reference clock; may raise Unavailable. local: returns the
+        time of this machine.
+        """
         self._read_reference = read_reference
         self._local = local
         self._ahead = timedelta()

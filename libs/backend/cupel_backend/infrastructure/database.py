@@ -32,43 +32,43 @@ DATABASE_BUSY = refusal("database-busy")
 
 RETRY_SECONDS = 2
 BUSY_SECONDS = 10
-"""Time limit of a writer that waits for another one. It is well below a lease, so renewals are in time."""
+"""Seconds that a writer waits for another writer. Leases last longer, so a renewal that waits is in time."""
 LARGEST_PAGE = 500
 KEPT = 4
-"""Idle connections that a process keeps open."""
+"""Maximum number of idle PostgreSQL connections that a process keeps open."""
 THREADS = 128
-"""Maximum number of SQLite connections of a process, which is more than a gateway has threads."""
+"""Maximum number of SQLite connections of a process. A gateway has fewer threads."""
 MIGRATING = 0x43_75_70_65_6C
-"""Key of the PostgreSQL advisory lock for migrations: an arbitrary number."""
+"""Key of the PostgreSQL advisory lock for migrations, an arbitrary number."""
 
 POSTGRESQL = {
     "connect_timeout": 5,
-    "keepalives_idle": 10,  # these and the next settings detect a host that disappeared
+    "keepalives_idle": 10,  # the keepalives and tcp_user_timeout detect a lost host
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
     "options": f"-c lock_timeout={BUSY_SECONDS}s -c statement_timeout=60s"
     " -c idle_in_transaction_session_timeout=60s"  # a stopped process must not keep its locks
-    " -c timezone=UTC -c datestyle=ISO",  # in other zones the last instants of the calendar overflow
+    " -c timezone=UTC -c datestyle=ISO",  # in other time zones, times at the end of year 9999 overflow
     "client_encoding": "utf8",
-    "target_session_attrs": "read-write",  # not a standby
+    "target_session_attrs": "read-write",  # no standby server
     "application_name": "cupel",
 }
 """Connection parameters for PostgreSQL, mostly time limits."""
 
 TRANSIENT = ("08", "40", "53", "57", "55P03", "25P03")
 """Prefixes of the SQLSTATE codes of transient errors: connections, deadlocks, resources, shutdowns, lock
-timeouts and idle transactions. The driver raises the same exceptions for other errors too."""
+timeouts and idle transactions. The exception classes of the driver also cover permanent errors."""
 
 WRITERS: WeakKeyDictionary[Engine, BoundedSemaphore] = WeakKeyDictionary()
-"""Limits on concurrent PostgreSQL writers: writers that wait for locks must leave connections to readers."""
+"""Limits on concurrent PostgreSQL writers. Writers that wait for locks must leave connections for readers."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ListPage(Generic[T]):
-    """Items of a list in its stable order; `next` is the cursor of the next page, or None."""
+    """A page of a list in a stable order. next: cursor of the next page, or None on the last page."""
 
     items: tuple[T, ...]
     next: str | None
@@ -80,7 +80,7 @@ def new_id(prefix: str) -> str:
 
 
 def connect(url: str, *, connections: int = 20) -> Engine:
-    """Make an engine for `url`. Call it after a fork: processes must not share connections.
+    """Create an engine for `url`. Call it after a fork, because processes must not share connections.
 
     connections: maximum number of PostgreSQL connections. When all are in use, callers wait for at most
     BUSY_SECONDS. The sum over all processes must stay below the server's max_connections.
@@ -104,19 +104,19 @@ def connect(url: str, *, connections: int = 20) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # _begin_sqlite begins transactions, not the driver
+    connection.isolation_level = None  # _begin_sqlite begins transactions instead of the driver
     for pragma in (
         f"busy_timeout={BUSY_SECONDS * 1000}",
         "journal_mode=WAL",
-        "synchronous=FULL",  # in WAL mode NORMAL may forget the last commits when the power fails
+        "synchronous=FULL",  # with NORMAL, WAL mode may lose the last commits in a power failure
         "foreign_keys=ON",
     ):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that reads first and writes later can fail at once with "database is locked",
-    # whatever busy_timeout says; a writer therefore takes its lock at the beginning.
+    # A transaction that reads first and writes later can fail at once with "database is locked", regardless
+    # of busy_timeout. So a writer takes its lock at the beginning.
     options = connection.get_execution_options()
     begin = "BEGIN IMMEDIATE" if options.get("writes", False) else "BEGIN"
     if options.get("wait", True):
@@ -131,7 +131,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
-    """Run the block in a transaction that may write; commit at its end, roll back on an error.
+    """Run the block in a transaction that may write; commit at the end, or roll back after an error.
 
     wait: whether to wait for other writers. If False, raise Unavailable instead. SQLite has one writer for
     the whole database; PostgreSQL locks rows.
@@ -144,7 +144,7 @@ def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
 
 @contextmanager
 def _writer(engine: Engine) -> Iterator[None]:
-    """Wait for one of the limited places for writers, if there is a limit."""
+    """Wait while the limit on concurrent writers is reached, if the engine has such a limit."""
     turns = WRITERS.get(engine)
     if turns is None:
         yield
@@ -186,7 +186,10 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
 
 
 def database_time(engine: Engine) -> datetime:
-    """Return the time of a PostgreSQL server. It needs no pooled connection, because callers may hold one."""
+    """Return the time of a PostgreSQL server.
+
+    It opens a connection outside the pool, because the caller may already hold a connection of the pool.
+    """
     single = create_engine(engine.url, poolclass=NullPool, connect_args=POSTGRESQL)
     with reading(single) as connection:
         instant: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
@@ -245,7 +248,7 @@ def migrate(engine: Engine) -> None:
 
 
 def is_migrated(engine: Engine) -> bool:
-    """Return whether the tables are up to date with this version of the code."""
+    """Return whether the tables match this version of the code."""
     with reading(engine) as connection:
         heads = MigrationContext.configure(connection).get_current_heads()
     return set(heads) == set(ScriptDirectory.from_config(_alembic()).get_heads())

@@ -82,12 +82,12 @@ EXCEPTIONS: dict[ProblemKind, type[Problem]] = {
     ProblemKind.TOO_MANY: TooMany,
     ProblemKind.UNAVAILABLE: Unavailable,
 }
-"""The exception class of each kind that callers catch separately; other kinds are plain `Problem`s."""
+"""Exception class of each kind of problem that callers catch separately. Other kinds are plain `Problem`s."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A way to refuse a request. Call it to make the exception: `raise TRACK_UNKNOWN("no track 'x'")`."""
+    """A factory of exceptions with one error code, used as in `raise TRACK_UNKNOWN("no track 'x'")`."""
 
     declared: ErrorCode
 
@@ -103,7 +103,7 @@ class Refusal:
 
 
 def refusal(code: str) -> Refusal:
-    """Return the refusal with an error code of the contract; raises KeyError if there is no such code."""
+    """Return the refusal for an error code of the contract; raise KeyError if the code is unknown."""
     return Refusal(ERROR_CODES[code])
 
 

@@ -1,8 +1,8 @@
 """The liveness file of a worker or scheduler, whose age shows whether the process still does its work.
 
-The scheduler touches its file on every tick. A worker touches its file on every wake-up; the scheduler sends
-some even to an idle worker. So the health check also finds a worker that runs but no longer receives messages
-from the broker.
+The scheduler touches its file on every tick. A worker touches its file on every wake-up, and the scheduler
+sends wake-ups even to idle workers. So the health check also detects a running worker that no longer receives
+messages from the broker.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ def record_liveness(path: Path) -> None:
 
 
 def find_problem(path: Path, limit: float) -> str | None:
-    """Return a sentence if the file is missing or older than `limit` seconds, else None."""
+    """Return a sentence if the file is missing or older than `limit` seconds; otherwise return None."""
     try:
         age = time() - path.stat().st_mtime
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """The service's Prometheus metrics. Only this module imports prometheus_client.
 
-Every metric is declared here. Each process writes its counts to a file of its own in the folder `metrics`;
-the process that answers a scrape adds them up. The states of queues, jobs and audit alerts are read from the
-database during the scrape.
+Every metric is declared here. Each process writes its counts to its own file in the folder `metrics`. The
+process that answers a scrape sums the counts of all files. The states of queues, jobs and audit alerts are
+read from the database during the scrape.
 """
 
 import fcntl
@@ -96,12 +96,17 @@ REQUEST_DURATION = _histogram(
 CHECKS = _counter("cupel_checks", "Uploaded files checked, by verdict.", "kind", "verdict")
 CHECK_DURATION = _histogram("cupel_check_duration_seconds", "Time to check an uploaded file.", "kind")
 ATTEMPTS = _counter("cupel_job_attempts", "Attempts to run a job, by outcome.", "queue", "outcome")
-ATTEMPT_DURATION = _histogram("cupel_job_attempt_duration_seconds", "Duration of an attempt.", "queue")
+ATTEMPT_DURATION = _histogram(
+    "cupel_job_attempt_duration_seconds", "Duration of an attempt to run a job.", "queue"
+)
 JOB_WAIT = _histogram(
     "cupel_job_wait_seconds", "Time from the creation of a job to its stored results.", "queue"
 )
 WAKEUPS = _counter(
-    "cupel_wakeups", "Wake-up messages sent to workers, by whether the broker took them.", "queue", "outcome"
+    "cupel_wakeups",
+    "Wake-up messages sent to workers, by whether the broker accepted them.",
+    "queue",
+    "outcome",
 )
 STORAGE_DURATION = _histogram(
     "cupel_storage_operation_duration_seconds",
@@ -114,7 +119,7 @@ EXPIRED_LEASES = _counter(
     "cupel_expired_leases", "Expired leases of jobs, by whether the job was queued again or died.", "outcome"
 )
 QUEUED = _gauge("cupel_queued_jobs", "Jobs that wait for a worker.", "queue")
-RUNNING = _gauge("cupel_running_jobs", "Jobs that hold a lease.", "queue")
+RUNNING = _gauge("cupel_running_jobs", "Jobs that are running.", "queue")
 DEAD = _gauge("cupel_dead_jobs", "Jobs that failed on every attempt.", "queue")
 OLDEST = _gauge(
     "cupel_oldest_queued_job_age_seconds", "Time for which the oldest queued job has been ready.", "queue"
@@ -132,7 +137,7 @@ class Metrics:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # prometheus_client reads the folder from the environment at this moment (see Settings.prepare).
+        # MultiProcessValue reads the folder from the environment, where Settings.prepare set it.
         values.ValueClass = values.MultiProcessValue()
         self._counters = {
             metric: Counter(metric.name, metric.help, metric.labels, registry=None)
@@ -165,7 +170,7 @@ class Metrics:
         self._observe(JOB_WAIT, waited.total_seconds(), queue)
 
     def count_wake_up(self, queue: str, sent: bool) -> None:
-        """Count a wake-up. sent: whether the broker took it."""
+        """Count a wake-up. sent: whether the broker accepted it."""
         self._count(WAKEUPS, queue, "sent" if sent else "failed")
 
     def observe_storage(self, operation: str, succeeded: bool, seconds: float) -> None:
@@ -248,7 +253,7 @@ class _ProcessCounts(Collector):
 
 @contextmanager
 def _scrape_lock(folder: Path) -> Iterator[None]:
-    """Allow one scrape at a time: a second one could count an ended process twice, or miss it."""
+    """Allow one scrape at a time, because two at once could count an ended process twice or never."""
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -301,7 +306,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
             counts = select(jobs.c.queue, func.count()).where(state).group_by(jobs.c.queue)
             by_queue = {queue: float(count) for queue, count in connection.execute(counts)}
             families.append(_gauge_family(metric, by_queue))
-        # A job that failed without being charged has been waiting since its creation.
+        # A job with an error has been waiting since its creation; its ready_at is only the end of a pause.
         since = case((jobs.c.error.is_not(None), jobs.c.created_at), else_=jobs.c.ready_at)
         oldest = select(jobs.c.queue, func.min(since)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
         ages = {queue: (source.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
@@ -309,7 +314,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
 
 
 def _raised_alerts(source: StateSource) -> Metric:
-    """Count the alerts of each track that are raised for the newest audit."""
+    """Count the alerts of each track that the newest audits raised."""
     other = alarms.alias()
     last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     query = (

@@ -1,7 +1,7 @@
 """The object store: immutable blobs, named by the SHA-256 of their content.
 
 A blob is stored before the row that names it, because an unused blob is harmless and a missing one is not.
-Storing the same content again, even at the same time, changes nothing. `get` verifies the content against
+Storing the same content again, even concurrently, changes nothing. `get` verifies the content against
 its name.
 """
 
@@ -66,7 +66,7 @@ class Blobs(Protocol):
         """Raise OSError or Unavailable unless blobs can be stored."""
 
     def remove_partial_writes(self, before: float) -> int:
-        """Remove partial files last changed before `before` (seconds since the epoch); count them."""
+        """Remove partial files last changed before `before` (seconds since the epoch); return how many."""
 
 
 def blob_key(digest: str) -> str:
@@ -75,7 +75,7 @@ def blob_key(digest: str) -> str:
 
 
 def verify_content(key: str, content: bytes) -> bytes:
-    """Return the content if its digest is that of the key; else raise Unavailable (content-damaged)."""
+    """Return the content; raise Unavailable (content-damaged) if its digest does not match the key."""
     if blob_key(sha256(content).hexdigest()) != key:
         log.error("the content of blob %s does not match its digest", key)
         raise CONTENT_DAMAGED(f"the content {key} was changed in the store")
@@ -155,7 +155,7 @@ class DirectoryBlobs:
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             self._move(path, target)
-        _sync(target.parent)  # even if the blob existed: another writer may not have synced its name yet
+        _sync(target.parent)  # also for an existing blob, whose writer may not have synced yet
         _sync(target.parent.parent)
         return key
 
@@ -228,7 +228,7 @@ def remove_older(folder: Path, before: float) -> int:
 
 
 def _sync(folder: Path) -> None:
-    """Sync a folder: a rename is durable only once its folder is synced."""
+    """Sync a folder, because a rename is durable only after its folder is synced."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

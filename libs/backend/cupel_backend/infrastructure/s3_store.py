@@ -1,7 +1,8 @@
 """Blobs in a bucket of an S3 server. Only this module imports boto3.
 
 S3 writes objects atomically, and the key of a blob is the digest of its content, so an object is never
-overwritten with other content. Neither locks nor conditional writes are needed, which few S3 servers have.
+overwritten with other content. Locks and conditional writes, which few S3 servers support, are not
+needed.
 """
 
 import os
@@ -54,7 +55,7 @@ class S3Blobs:
         self.prefix = f"{prefix}/" if prefix else ""
         self._cache = settings.data.absolute() / "cache"
         self._incoming = settings.incoming  # the scheduler removes partial files of killed processes there
-        # AWS requires the region of a new bucket, except for its first region.
+        # AWS requires the region of a new bucket, except in us-east-1.
         needs_location = not settings.s3_endpoint and settings.s3_region != "us-east-1"
         location = {"CreateBucketConfiguration": {"LocationConstraint": settings.s3_region}}
         self._bucket_options: dict[str, Any] = location if needs_location else {}
@@ -78,7 +79,7 @@ class S3Blobs:
 
     def put_file(self, path: Path, digest: str) -> str:
         key = blob_key(digest)
-        # Do not look first: nearly every blob is new, and storing one again changes nothing.
+        # No check whether the blob exists: nearly every blob is new, and storing one again changes nothing.
         with storage_errors(), path.open("rb") as file, self._translated_errors():
             self._s3.put_object(Bucket=self.bucket, Key=self.prefix + key, Body=file)
         return key
@@ -96,7 +97,7 @@ class S3Blobs:
     def copy_to(self, key: str, target: Path) -> None:
         cached = self._cache / key
         try:
-            os.utime(cached)  # so that blobs in use stay in the cache
+            os.utime(cached)  # marks the blob as recently used
             content = verify_content(key, cached.read_bytes())
         except (FileNotFoundError, Unavailable):  # not cached, or damaged by a power cut
             content = self.get(key)
@@ -166,7 +167,7 @@ def _config(settings: Settings) -> Config:
         retries={"mode": "standard", "total_max_attempts": 3},
         max_pool_connections=CONNECTIONS,
         tcp_keepalive=True,
-        # Most other servers do not know AWS's checksum trailers; the signed payload replaces them.
+        # Most other servers do not support AWS's checksum trailers; the signed payload replaces them.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )

@@ -27,14 +27,13 @@ Pause = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WrongSetting(Exception):
-    """Invalid settings; the message has one sentence for each, with the name of its variable."""
+    """Invalid settings. The message has one sentence per invalid setting, which names its variable."""
 
 
 class Settings(BaseSettings):
-    """The settings. Each field is read from the variable `CUPEL_<FIELD>`, or from the file that
-    `CUPEL_<FIELD>_FILE` names.
+    """The settings. The defaults suit a single machine.
 
-    The defaults suit a single machine.
+    Each field is read from the variable `CUPEL_<FIELD>`, or from the file that `CUPEL_<FIELD>_FILE` names.
     """
 
     model_config = SettingsConfigDict(env_prefix="CUPEL_", frozen=True, extra="forbid")
@@ -53,8 +52,8 @@ class Settings(BaseSettings):
     )
     s3_endpoint: str = Field("", description="address of the S3 server; default: AWS")
     s3_region: str = Field("us-east-1", description="region of the bucket")
-    s3_key: str = Field("", description="access key; default: the credentials that AWS tools find")
-    s3_secret: SecretStr = Field(SecretStr(""), description="secret of the access key")
+    s3_key: str = Field("", description="access key id; default: the credentials that boto3 finds")
+    s3_secret: SecretStr = Field(SecretStr(""), description="secret access key")
     broker: str = Field("", description="redis: or amqp: URL; default: a folder in the data folder")
     broker_password: SecretStr = Field(
         SecretStr(""), description="password of the broker, if its URL has none"
@@ -65,7 +64,7 @@ class Settings(BaseSettings):
     )
     workers: int = Field(2, ge=1, description="number of processes of a worker")
     checkers: int = Field(
-        2, ge=1, description="number of check processes of a gateway, which check one upload each"
+        2, ge=1, description="number of check processes of a gateway; each checks one upload at a time"
     )
     checker_megabytes: int = Field(
         3072, ge=1, description="limit on the address space of a check process in megabytes"
@@ -78,7 +77,7 @@ class Settings(BaseSettings):
     )
 
     lease_seconds: Span = Field(
-        20.0, description="time after which a running job whose lease was not renewed is queued again"
+        20.0, description="duration of the lease of a running job, which is queued again if the lease expires"
     )
     renew_seconds: Span = Field(5.0, description="time between two renewals of a lease")
     sweep_seconds: Span = Field(5.0, description="time between two ticks of the scheduler")
@@ -86,7 +85,7 @@ class Settings(BaseSettings):
         2.0, description="pause before a failed job is tried again, multiplied by its number of attempts"
     )
     turn_seconds: Span = Field(
-        5.0, description="time for which a worker process takes jobs of one queue before it yields"
+        5.0, description="time for which a worker process runs jobs of one queue before the other queues"
     )
     job_seconds: Span = Field(600.0, description="time limit of a job, after which its process is killed")
     worker_megabytes: int = Field(
@@ -94,7 +93,7 @@ class Settings(BaseSettings):
     )
     attempts: int = Field(3, ge=1, description="number of attempts after which a job is dead")
     analysis_seconds: Pause = Field(
-        5.0, description="shortest time between two analyses of the boards of a track"
+        5.0, description="minimum time between two analyses of the leaderboards of a track"
     )
 
     upload_megabytes: int = Field(512, ge=1, description="size limit of an uploaded file in megabytes")
@@ -105,13 +104,13 @@ class Settings(BaseSettings):
         1000, ge=1, description="maximum number of unscored submissions of a team to a track"
     )
     upload_hours: Span = Field(6.0, description="age at which a partial upload is removed")
-    key_hours: Span = Field(48.0, description="time for which an Idempotency-Key is remembered")
+    key_hours: Span = Field(48.0, description="time for which an Idempotency-Key is stored")
 
     metrics_port: int = Field(
         0,
         ge=0,
         le=65535,
-        description="port of /metrics and /healthz of a worker or scheduler; 0: none (the gateway has them)",
+        description="port of /metrics and /healthz of a worker or scheduler; 0: no port",
     )
     liveness_seconds: Span = Field(
         120.0, description="time without a wake-up or tick after which a worker or scheduler is unhealthy"
@@ -175,8 +174,8 @@ class Settings(BaseSettings):
             raise ValueError("only one of CUPEL_S3_KEY and CUPEL_S3_SECRET is set; set both or neither")
         if 2 * self.renew_seconds > self.lease_seconds:
             raise ValueError(
-                f"a lease of {self.lease_seconds:g} s (CUPEL_LEASE_SECONDS) must be renewed at least twice: "
-                f"CUPEL_RENEW_SECONDS is {self.renew_seconds:g}"
+                f"CUPEL_RENEW_SECONDS is {self.renew_seconds:g}, but a lease of {self.lease_seconds:g} s "
+                "(CUPEL_LEASE_SECONDS) must be renewed at least twice"
             )
         return self
 
@@ -251,16 +250,17 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the environment of a child process with these settings.
 
-        BLAS gets one thread, because no score uses it and its idle threads only spin.
+        OpenBLAS gets one thread, because no score uses it and idle threads only use CPU time.
         """
         values = {variable(name): _format_value(value) for name, value in self.model_dump().items()}
-        files = {variable(name) + FILE for name in self.model_dump()}  # `values` has their contents
+        # The child must not read the files again, because `values` contains the settings from them.
+        files = {variable(name) + FILE for name in self.model_dump()}
         kept = {name: value for name, value in os.environ.items() if name not in files}
         return {"OPENBLAS_NUM_THREADS": "1", **kept, **values}
 
 
 class FromFiles(PydanticBaseSettingsSource):
-    """A source of settings from files: `CUPEL_<FIELD>_FILE` names the file. It is meant for secrets."""
+    """A settings source that reads the file named by `CUPEL_<FIELD>_FILE`, for example a secret."""
 
     def __call__(self) -> dict[str, Any]:
         return {
@@ -270,7 +270,7 @@ class FromFiles(PydanticBaseSettingsSource):
         }
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # the base class calls it only from its own __call__
+        raise NotImplementedError  # only __call__ of the base class calls this method
 
     def _read(self, name: str) -> str:
         if name.removesuffix(FILE) in os.environ:
@@ -281,7 +281,7 @@ class FromFiles(PydanticBaseSettingsSource):
             reason = getattr(error, "strerror", None) or "it is not text"
             raise WrongSetting(f"{name} names {os.environ[name]}, which cannot be read: {reason}") from None
         if not value.isprintable():
-            raise WrongSetting(f"{name} names {os.environ[name]}, which holds more than one line of text")
+            raise WrongSetting(f"{name} names {os.environ[name]}, which contains more than one line of text")
         return value
 
 
@@ -298,7 +298,7 @@ def _format_value(value: object) -> str:
 
 
 def _require_package(name: str) -> None:
-    """Raise ValueError if a package that only some installations need is not installed."""
+    """Raise ValueError if the optional package `name` is not installed."""
     if find_spec(name) is None:
         raise ValueError(f"this needs the package {name}, which is not installed; run `make setup`")
 
@@ -334,13 +334,13 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def _describe_error(error: Mapping[str, Any]) -> str:
-    """Return a sentence for an error of pydantic, without the value of a secret."""
+    """Return a sentence for an error of pydantic. It never contains a secret."""
     reason = error["msg"].removeprefix("Value error, ")
-    if not error["loc"]:  # an error of a combination of settings
+    if not error["loc"]:  # raised by _check_combinations
         return str(reason)
     name = str(error["loc"][0])
     field = Settings.model_fields[name]
-    is_secret = name in ("database", "broker") or field.annotation is SecretStr  # URLs may hold passwords
+    is_secret = name in ("database", "broker") or field.annotation is SecretStr  # URLs may contain passwords
     value = "" if is_secret else f" is {error['input']!r}"
     default = _format_value(field.default)
     about = f"{field.description}; default {default!r}" if default else field.description

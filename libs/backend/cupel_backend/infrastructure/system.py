@@ -23,7 +23,9 @@ NOT_READY = refusal("not-ready")
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """The dependencies of the backend's functions, which take it first. Make one per process."""
+    """The dependencies of the functions of the backend, which take it as first argument.
+
+    Create one per process."""
 
     settings: Settings
     engine: Engine
@@ -60,7 +62,7 @@ class System:
 
 
 def open_system(settings: Settings) -> System:
-    """Open the system that `settings` describe. Call it after a fork: processes cannot share connections."""
+    """Open a system with `settings`. Call it after a fork, because processes cannot share connections."""
     settings.prepare()
     metrics = Metrics(settings.metrics)
     engine = connect(settings.database_url, connections=settings.connections)

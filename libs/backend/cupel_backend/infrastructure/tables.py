@@ -81,12 +81,12 @@ tracks = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("title", Text, nullable=False),
     Column("team", Text, nullable=False),
-    Column("aspects", JSON(none_as_null=True), nullable=False),  # in the syntax of a collection file
+    Column("aspects", JSON(none_as_null=True), nullable=False),  # as in a collection file
     Column("label_sets", JSON(none_as_null=True)),
     Column("profile", Text, nullable=False),
     Column("measures", JSON, nullable=False),  # canonical texts of the planned measures
     Column("depth", Integer, nullable=False),
-    Column("current", Integer),  # number of the qrels version of the leaderboards
+    Column("current", Integer),  # number of the current qrels version
     Column("revision", BigInteger, nullable=False),  # incremented by every change that a leaderboard may show
     Column("created_at", Instant, nullable=False),
     Column("closed_at", Instant),
@@ -116,8 +116,8 @@ runs = Table(
     Column("id", Text, primary_key=True),
     Column("team", Text, nullable=False),
     Column("tag", Text, nullable=False),
-    Column("digest", Text, nullable=False),  # of the ranking before it is cut to the depth of the track
-    Column("raw_digest", Text, nullable=False),  # of the uploaded bytes
+    Column("digest", Text, nullable=False),  # of the ranking before the cut to the track's depth
+    Column("raw_digest", Text, nullable=False),  # SHA-256 of the uploaded file
     Column("raw_blob", Text, nullable=False),
     Column("ranking_blob", Text, nullable=False),
     Column("topics", Integer, nullable=False),
@@ -136,11 +136,11 @@ submissions = Table(
     Column("run_id", ForeignKey("runs.id"), nullable=False, index=True),
     Column("team", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("received_at", Instant, nullable=False),  # start of the request, which deadlines use
+    Column("received_at", Instant, nullable=False),  # start of the request, compared with deadlines
     Column("completed_at", Instant, nullable=False),
     Column("withdrawn_at", Instant),
     Column("findings", JSON, nullable=False),
-    Column("profile_effects", JSON, nullable=False),  # what other profiles would change for the run
+    Column("profile_effects", JSON, nullable=False),  # topics whose ranking other profiles would change
     Index("ix_submissions_track_id_team_id", "track_id", "team", "id"),
 )
 
@@ -163,9 +163,9 @@ scores = Table(
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
     Column("value", Float(53)),  # null if the aggregate is undefined
-    # Exact values, by which leaderboards sort. Null for measures without them and in rows of older versions.
-    Column("exact", Text),  # p/q
-    Column("exact_key", Bytewise),  # not indexed, because it may exceed the size limit of an index
+    # Leaderboards are sorted by exact values. Null if the measure has none, and in rows of old releases.
+    Column("exact", Text),  # a fraction p/q
+    Column("exact_key", Bytewise),  # sort key; too long for an index
     Column("vector", LargeBinary, nullable=False),  # dtype VECTOR, in the topic order of the qrels version
     Column("missing_topics", Integer, nullable=False),
     Column("scored_at", Instant, nullable=False),
@@ -180,7 +180,7 @@ explanations = Table(
     Column("measure", Text, primary_key=True),
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
-    Column("about", Text, primary_key=True),  # the part that is explained
+    Column("about", Text, primary_key=True),  # the explained part, one of `explaining.ABOUT`
     Column("data", JSON(none_as_null=True)),  # null if there is nothing to explain
     Column("explained_at", Instant, nullable=False),
 )
@@ -192,7 +192,7 @@ analyses = Table(
     Column("measure", Text, primary_key=True),
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
-    Column("basis", Text, nullable=False),  # digest of the ranked scores that were analysed
+    Column("basis", Text, nullable=False),  # method and digest of the analysed scores
     Column("data", JSON, nullable=False),
     Column("analysed_at", Instant, nullable=False),
 )
@@ -206,7 +206,7 @@ jobs = Table(
     Column("key", Text, nullable=False, unique=True),  # one job per key
     Column("kind", Text, nullable=False),
     Column("queue", Text, nullable=False),
-    Column("tenant", Text, nullable=False),  # tenants take turns
+    Column("tenant", Text, nullable=False),  # the tenants of a queue take turns
     Column("track_id", ForeignKey("tracks.id")),
     Column("submission_id", ForeignKey("submissions.id"), index=True),
     Column("qrels_id", ForeignKey("qrels.id")),
@@ -238,14 +238,16 @@ schedules = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("track_id", ForeignKey("tracks.id"), nullable=False, index=True),
-    Column("team", Text, nullable=False),  # of its creator
+    Column("team", Text, nullable=False),  # team that added the schedule
     Column("request", JSON, nullable=False),  # arguments of the audit request
-    Column("cron", Text),  # with `zone`; if null and `every_runs` is null, every new qrels version
-    Column("zone", Text),
+    # A cron expression or a number of new runs triggers an audit. If both are null, every new qrels version
+    # triggers one.
+    Column("cron", Text),
+    Column("zone", Text),  # time zone of the cron expression
     Column("every_runs", Integer),
-    Column("due_at", Instant, index=True),  # by the cron expression
-    Column("seen", Integer, nullable=False),  # version or number of runs at the last due time
-    Column("problem", Text),  # why it requested no audit at the last due time
+    Column("due_at", Instant, index=True),  # next time that the cron expression matches
+    Column("seen", Integer, nullable=False),  # number of the version, or number of runs, at the last audit
+    Column("problem", Text),  # why the last due audit could not be requested
     Column("created_at", Instant, nullable=False),
     Column("paused_at", Instant),
     Column("removed_at", Instant),
@@ -257,22 +259,22 @@ audits = Table(
     Column("id", Text, primary_key=True),
     Column("track_id", ForeignKey("tracks.id"), nullable=False),
     Column("qrels_id", ForeignKey("qrels.id"), nullable=False),
-    Column("other_id", ForeignKey("qrels.id")),  # the version to compare with
-    Column("team", Text, nullable=False),  # of the requester
+    Column("other_id", ForeignKey("qrels.id")),  # the version that it is compared with
+    Column("team", Text, nullable=False),  # team that requested the audit
     Column("schedule_id", ForeignKey("schedules.id")),
-    Column("slot", Text),  # the occasion of the schedule; one audit each
+    Column("slot", Text),  # slot of the schedule; each slot has at most one audit
     Column("kind", Text, nullable=False),
     Column("parameters", JSON, nullable=False),
     Column("measures", JSON, nullable=False),
     Column("seed", BigInteger, nullable=False),
-    Column("runs", JSON, nullable=False),  # [submission, name, team] of each run, in order
-    Column("part_trials", Integer),  # maximum number of trials of a part
+    Column("runs", JSON, nullable=False),  # a list [submission, name, team] for each run
+    Column("part_trials", Integer),  # maximum number of trials per part
     Column("job_id", ForeignKey("jobs.id"), nullable=False),  # the job that prepares the subject
-    Column("about", JSON(none_as_null=True)),  # description of the subject, once it is prepared
+    Column("about", JSON(none_as_null=True)),  # summary of the subject; null until it is prepared
     Column("subject_blob", Text),
     Column("trials", Integer),
-    Column("refused", JSON(none_as_null=True)),  # why the subject cannot be audited, as sentences
-    Column("digest", Text),  # of the result; this and the next columns are set at the end
+    Column("refused", JSON(none_as_null=True)),  # sentences that say why the audit failed
+    Column("digest", Text),  # digest, verdict and numbers are null until all parts are done
     Column("verdict", JSON(none_as_null=True)),
     Column("numbers", JSON(none_as_null=True)),
     Column("created_at", Instant, nullable=False),
@@ -286,12 +288,12 @@ audit_parts = Table(
     "audit_parts",
     metadata,
     Column("audit_id", ForeignKey("audits.id"), primary_key=True),
-    Column("number", Integer, primary_key=True),  # from 1
-    Column("first", Integer, nullable=False),  # first trial
+    Column("number", Integer, primary_key=True),  # counted from 1
+    Column("first", Integer, nullable=False),  # number of the first trial
     Column("trials", Integer, nullable=False),
     Column("job_id", ForeignKey("jobs.id"), nullable=False),
     Column("done", Integer, nullable=False),  # number of trials in `results`
-    Column("results", LargeBinary),  # trial -> result, as compressed JSON
+    Column("results", LargeBinary),  # compressed JSON: trial -> result
 )
 
 alerts = Table(
@@ -299,10 +301,10 @@ alerts = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("track_id", ForeignKey("tracks.id"), nullable=False, index=True),
-    Column("team", Text, nullable=False),  # of its creator
+    Column("team", Text, nullable=False),  # team that added the alert
     Column("kind", Text, nullable=False),
-    Column("number", Text, nullable=False),  # the name of the number in reports
-    Column("below", Float(53)),  # raised below `below` or above `above`
+    Column("number", Text, nullable=False),  # name of the number in the reports
+    Column("below", Float(53)),  # the alert is raised below `below` or above `above`
     Column("above", Float(53)),
     Column("created_at", Instant, nullable=False),
     Column("removed_at", Instant),
@@ -328,8 +330,8 @@ turns = Table(
 
 
 def bump_revision(connection: Connection, track_ids: Iterable[int | None]) -> None:
-    """Increment the revision of tracks whose leaderboards may have changed, so cached copies become stale."""
+    """Increment the revision of tracks whose leaderboards may have changed, so that cached copies expire."""
     ids = {id for id in track_ids if id is not None}
-    # Lock the rows in one order, so that two transactions never wait for each other.
+    # Lock the rows in a fixed order, so that two transactions cannot deadlock.
     locked = select(tracks.c.id).where(tracks.c.id.in_(ids)).order_by(tracks.c.id).with_for_update()
     connection.execute(update(tracks).where(tracks.c.id.in_(locked)).values(revision=tracks.c.revision + 1))

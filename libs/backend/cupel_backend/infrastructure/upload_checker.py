@@ -49,13 +49,14 @@ UNCOMPUTABLE_MEASURE = declare(
 )
 
 MAX_LISTED_TOPICS = 20
-"""Maximum number of listed topics whose order another profile would change."""
+"""Maximum number of topics in the list of topics whose ranking another profile would change."""
 
 
 def main() -> None:
     """Answer requests until standard input ends.
 
-    The first line has the limits on memory (bytes) and CPU time per file (seconds), and the id of the parent.
+    The first line contains the limits on memory (bytes) and on CPU time per file (seconds), and the process
+    id of the parent.
     """
     limits = json.loads(sys.stdin.readline())
     _end_with(limits["parent"])
@@ -114,7 +115,8 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
     Path(request["ranking"]).write_bytes(pack(run))
     effects = profile_effects(run, depth=request["depth"])
     return {
-        "tag": CONTROL_CHARACTERS.sub("\ufffd", run.tag),  # it is shown on terminals and stored in a database
+        # Control characters could control a terminal, and databases refuse some of them.
+        "tag": CONTROL_CHARACTERS.sub("\ufffd", run.tag),
         "digest": digest(run.ranking),
         "topics": len(run.ranking.topics),
         "documents": len(run.ranking.documents),

@@ -32,17 +32,17 @@ MAX_PENDING = 64
 """Maximum number of pending wake-ups of a queue while the broker is unavailable or slow."""
 
 BROKER_SECONDS = 3
-"""Time limit for an answer of the broker."""
+"""Time limit in seconds for an answer of the broker."""
 
 SINGLE_ATTEMPT = {"max_retries": 0, "connect_retries_timeout": BROKER_SECONDS}
-"""Senders do not retry; kombu's default is to retry for ever. Workers that receive do retry."""
+"""Options of senders, which do not retry; by default, kombu retries forever. Receiving workers do retry."""
 
 FOLDER = "folder"
 """URL scheme of the broker that keeps messages in a folder of this machine."""
 
 
 class FolderChannel(filesystem.Channel):
-    """kombu's folder of messages, changed so that the folder may be deleted at any time."""
+    """kombu's filesystem channel, changed so that its folder may be deleted at any time."""
 
     @property
     def data_folder_in(self) -> str:
@@ -53,17 +53,20 @@ class FolderChannel(filesystem.Channel):
     data_folder_out = data_folder_in
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # kombu names it so
-        """Write a message atomically: kombu's own version could be read half written."""
+        """Write a message atomically. With kombu's method, a reader could see a partial file."""
         path = Path(self.data_folder_out, f"{round(monotonic() * 1000)}_{uuid4()}.{queue}.msg")
         part = path.with_suffix(".part")
         part.write_text(json.dumps(payload))
         part.rename(path)
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
-        """Do nothing: `_lookup` needs no table. kombu's is empty while another process writes it."""
+        """Do nothing, because `_lookup` needs no table of bindings.
+
+        kombu's table is a file, which is empty while another process writes it.
+        """
 
     def _lookup(self, exchange: str, routing_key: str, default: str | None = None) -> list[str]:
-        # Every routing key is the name of a queue. kombu would read a file, which may have been deleted.
+        # Every routing key is the name of a queue. kombu's method reads a file, which may have been deleted.
         return [routing_key]
 
 
@@ -71,7 +74,7 @@ class FolderTransport(filesystem.Transport):
     """A Celery transport over a folder, polled by a timer of the worker's event loop.
 
     With kombu's own transport, Celery uses its blocking pool, whose processes share one pipe behind a lock.
-    A process that is killed while it waits there never releases the lock, so the whole pool stops for good.
+    A process that is killed while it holds the lock never releases it, so the whole pool stops for good.
     With an event loop, each process has its own pipe.
     """
 
@@ -99,8 +102,8 @@ def _patch_redis_transport() -> None:
     kombu counts the messages that were received but not acknowledged. While this number is at the prefetch
     limit, kombu does not read from its connection. A failed acknowledgment is only logged and stays counted.
     So when the acknowledgments of all busy processes fail, kombu never looks at the broken connection again,
-    and the worker receives nothing more. The patch frees the place of a message even if its acknowledgment
-    fails.
+    and the worker receives nothing more. The patch subtracts a message from the count even if its
+    acknowledgment fails.
     """
     from kombu.transport import redis  # slow to import, and needed with Redis only
 
@@ -125,10 +128,10 @@ def _patch_redis_transport() -> None:
 
 
 class WakeUps:
-    """A sender of wake-ups that never makes its callers wait for the broker or fail with it."""
+    """A sender of wake-ups. Its callers neither wait for the broker nor see its errors."""
 
     def __init__(self, settings: Settings, record: Callable[[str, bool], None]) -> None:
-        """record: called for each wake-up with the queue and whether the broker took the message."""
+        """record: called for each wake-up with the queue and whether the broker accepted it."""
         self._app = _make_app(settings)
         self._record = record
         self._pending: dict[str, int] = {}
@@ -137,7 +140,7 @@ class WakeUps:
         self._thread: threading.Thread | None = None
 
     def send(self, queue: str, *, times: int = 1) -> None:
-        """Wake up to `times` workers for `queue`; return without waiting for the broker."""
+        """Send at most `times` wake-ups for `queue`; return without waiting for the broker."""
         with self._change:
             self._pending[queue] = min(self._pending.get(queue, 0) + times, MAX_PENDING)
             if self._thread is None:
@@ -145,7 +148,7 @@ class WakeUps:
             self._change.notify()
 
     def close(self) -> None:
-        """Send the pending wake-ups if the broker takes them within BROKER_SECONDS, and stop."""
+        """Send the pending wake-ups if the broker accepts them within BROKER_SECONDS, and stop."""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -172,7 +175,7 @@ class WakeUps:
                         break
 
     def _take_pending(self) -> dict[str, int] | None:
-        """Wait for pending wake-ups and return them; None once the sender is closed and none are left."""
+        """Wait for pending wake-ups and return them; return None if the sender is closed and has none."""
         with self._change:
             self._change.wait_for(lambda: self._pending or self._closing)
             pending, self._pending = self._pending, {}
@@ -206,8 +209,8 @@ def run_worker(
     """Run `settings.workers` processes on `settings.queues` until SIGTERM; return the exit code.
 
     Each process calls `on_process_start` once, after its fork, then `on_wake_up(queue)` for each message.
-    If that returns True, the queue has more work, and the process sends itself another wake-up. So SIGTERM
-    stops the worker without emptying a long queue first.
+    `on_wake_up` returns True if the queue has more work. Then the process sends another wake-up for the queue
+    instead of continuing. So SIGTERM stops a worker before a long queue is empty.
     """
     app = _make_app(settings)
 
@@ -284,11 +287,10 @@ def _transport_options(settings: Settings, longest: float) -> dict[str, Any]:
         _patch_redis_transport()
         return {
             **SINGLE_ATTEMPT,
-            "visibility_timeout": int(3 * longest),  # a shorter one would redeliver messages of running jobs
+            "visibility_timeout": int(3 * longest),  # a lower value redelivers messages of running jobs
             "unacked_restore_throttle": 1,  # restore messages of lost workers every 10 s instead of 100 s
             "socket_connect_timeout": BROKER_SECONDS,
-            "socket_timeout": 3
-            * BROKER_SECONDS,  # longer than the second for which a consumer's BRPOP blocks
+            "socket_timeout": 3 * BROKER_SECONDS,  # more than the 1 s for which a consumer's BRPOP blocks
             "socket_keepalive": True,
             "health_check_interval": 10,
         }

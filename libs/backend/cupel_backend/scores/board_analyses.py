@@ -1,13 +1,13 @@
 """Board analyses: intervals, groups and the best set of every leaderboard, computed by one job per board.
 
-A board is a measure under a qrels version. Its analysis is valid only for the runs and scores from
-which it was computed (its `basis`). If the board now ranks other runs, its analysis is pending, so that
-groups never appear next to an order that they do not belong to.
+A board is the leaderboard of one measure under one qrels version. Its analysis is valid only for the runs and
+scores from which it was computed (its `basis`). If the board now ranks other runs or scores, its analysis is
+pending, so groups never appear next to an order that they do not belong to.
 
-The job of a board is one row. It is queued again when the board has changed and no evaluation of its track is
-open, so a burst of submissions costs one analysis. A track with a constant stream of submissions is still
-analysed from time to time. A changed board is analysed at most once every `analysis_seconds`; a board without
-any analysis does not wait.
+Each board has one job. It is queued again when the board has changed and no evaluation of its track is open,
+so a burst of submissions costs one analysis. A track with a constant stream of submissions is still analysed
+from time to time. A changed board is analysed at most once every `analysis_seconds`; a board without any
+analysis does not wait.
 """
 
 import math
@@ -58,12 +58,12 @@ QUEUE = "audit"
 """Analyses and evaluations have separate queues, because scores must never wait for an analysis."""
 
 MAX_SUBMISSIONS = 1000
-"""Largest number of submissions that are compared: half a million pairs."""
+"""Maximum number of submissions of an analysed board; 1,000 submissions have half a million pairs."""
 
 ONE_SUBMISSION = "only one submission is ranked"
 
 METHOD_PREFIX = f"{board_analysis.METHOD}:"
-"""Start of the basis of every analysis by the current method. Older releases have other methods."""
+"""Prefix of the basis of every analysis by the current method. Earlier releases use other prefixes."""
 
 Board = tuple[int, str]
 """Id of a qrels version, and the canonical text of a measure."""
@@ -73,10 +73,10 @@ Board = tuple[int, str]
 class RankInformation:
     """Uncertainty of a submission's score and rank.
 
-    interval: confidence interval of the score, or None if undefined. rank_interval: smallest and largest rank
-    number, or None. groups: a, b, ... from the best on; two submissions share a group exactly if they are not
-    significantly different. in_best_set: whether the submission is not significantly worse than the best.
-    Without a test, groups is empty and in_best_set None.
+    interval: confidence interval of the score; None if undefined. rank_interval: confidence interval of the
+    rank; None if undefined. groups: letters of groups, where a is the best group; two submissions share a
+    letter exactly if they are not significantly different. in_best_set: whether the submission is not
+    significantly worse than the best. If nothing was tested, groups is empty and in_best_set is None.
     """
 
     interval: tuple[float, float] | None = None
@@ -89,11 +89,11 @@ class RankInformation:
 class StoredAnalysis:
     """Significance analysis of a whole board. Values that are not known yet are None.
 
-    undefined: the reason if nothing was tested. method: name and version of the method; analyses by other
-    methods are computed again. in_best_set: number of submissions in the best set. separable: how many of the
-    `neighbours`, pairs of adjacent submissions, are significantly different. smallest_difference: the
-    smallest true difference that is detected with power 0.8 at level alpha on that many topics; None if
-    undefined, or for geometric means.
+    undefined: reason why nothing was tested, or None. method: name and version of the method;
+    analyses by other methods are computed again. in_best_set: number of submissions in the best set.
+    neighbours: number of pairs of adjacent submissions. separable: number of these pairs that are
+    significantly different. smallest_difference: smallest true difference that is detected with power 0.8 at
+    level `alpha` on the same number of topics; None if undefined, or for geometric means.
     """
 
     state: AnalysisState
@@ -118,7 +118,7 @@ class StoredAnalysis:
 def read_analysis(
     connection: Connection, track: Row[Any], version: Row[Any] | None, measure: str
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
-    """Return the analysis of a board in its current state, and rank information by submission."""
+    """Return the current analysis of a board, and a mapping of submission ids to rank information."""
     if version is None:
         return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
     ranked = _sort_canonically(connection.execute(_select_ranked(track, _is_board(version, measure))))
@@ -187,12 +187,12 @@ def _select_stored(track: Row[Any], boards: ColumnElement[bool]) -> Select[Any]:
 
 
 def _sort_canonically(rows: Any) -> list[Row[Any]]:
-    """Sort by content, so that equal runs give bit-equal analyses in any order of submission."""
+    """Sort by content, so that the order of submission does not change any bit of an analysis."""
     return sorted(rows, key=lambda row: (row.digest, row.value, row.id))
 
 
 def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
-    """Return the method and a digest of the sorted rows that an analysis is valid for."""
+    """Return the basis of an analysis: its method, and a digest of the sorted rows that it is valid for."""
     return METHOD_PREFIX + sha256(repr([(row.digest, row.value) for row in ranked]).encode()).hexdigest()
 
 
@@ -200,9 +200,9 @@ def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
 
 
 def request(system: System, track_id: int) -> int:
-    """Queue an analysis of each board of the track that is due; returns the number of queued jobs.
+    """Queue an analysis of each due board of the track; return the number of queued jobs.
 
-    Call it after every event that may make a board due. The scheduler repeats it for waiting boards.
+    Call it after every event that may make a board due. The scheduler calls it again for waiting boards.
     """
     _delete_outdated(system, track_id)
     cutoff = system.now() - timedelta(seconds=system.settings.analysis_seconds)
@@ -235,8 +235,8 @@ def request(system: System, track_id: int) -> int:
 def request_all(system: System) -> int:
     """Call `request` for every track with boards that changed since they were last checked.
 
-    Tracks with analyses by another method count as changed, because older workers may still write some while
-    a new release is rolled out.
+    Tracks with analyses by another method count as changed. During an upgrade, workers of the old release may
+    still write such analyses.
     """
     changed = or_(track_rows.c.analysed.is_(None), track_rows.c.analysed != track_rows.c.revision)
     outdated = select(qrels.c.track_id).join(analysis_rows).where(_is_outdated())
@@ -251,7 +251,7 @@ def _is_outdated() -> ColumnElement[bool]:
 
 
 def _delete_outdated(system: System, track_id: int) -> None:
-    """Delete the track's analyses by other methods, and have its boards checked again."""
+    """Delete the track's analyses by other methods, and mark its boards as unchecked."""
     versions = select(qrels.c.id).where(qrels.c.track_id == track_id)
     condition = and_(analysis_rows.c.qrels_id.in_(versions), _is_outdated())
     with reading(system.engine) as connection:
@@ -264,19 +264,23 @@ def _delete_outdated(system: System, track_id: int) -> None:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Boards that may be due, as a condition on scores, and whether these are all boards of the track."""
+    """The boards of a track that may be due.
+
+    boards: condition on rows of `scores` that selects the boards. is_complete: whether these are all boards.
+    """
 
     boards: ColumnElement[bool]
     is_complete: bool
 
 
 def _find_scope(connection: Connection, track: Row[Any], cutoff: datetime) -> _Scope | None:
-    """Return the boards that may be due, or None if all have to wait.
+    """Return the boards that may be due, or None if all boards have to wait.
 
-    If no evaluation is open, these are all boards; but if the last analysis is newer than `cutoff`, only
-    boards without any analysis. If evaluations are open, these are boards of the current version that changed
-    before `cutoff`, provided that the last analysis is not newer than `cutoff`. They do not wait for the
-    evaluations, because some tracks never stop scoring.
+    If no evaluation is open, all boards may be due. But if the last analysis is newer than `cutoff`, only
+    boards without any analysis may be due.
+
+    If an evaluation is open, only boards of the current version may be due, because some tracks never stop
+    scoring. The last analysis must be older than `cutoff`, and so must the first evaluation after it.
     """
     versions = _select_versions(track)
     newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
@@ -306,7 +310,7 @@ def _has_analysis(track: Row[Any]) -> ColumnElement[bool]:
 def _find_due_boards(
     connection: Connection, track: Row[Any], boards: ColumnElement[bool]
 ) -> dict[Board, str]:
-    """Return the current basis of each of these boards that has no analysis for this basis."""
+    """Return board -> current basis for the boards that have no analysis for this basis."""
     stored = connection.execute(_select_stored(track, analysis_rows.c.qrels_id.in_(_select_versions(track))))
     analysed = {(row.qrels_id, row.measure): row.basis for row in stored}
     rows = connection.execute(_select_ranked(track, boards))
@@ -318,7 +322,7 @@ def _find_due_boards(
 
 
 def _needs_job(job: Row[Any] | None, basis: str) -> bool:
-    """Return whether to queue the board's job: it is not open and has not failed on the same basis."""
+    """Return whether to queue the job of a board: it is not open, and it is not dead with the same basis."""
     return job is None or (jobs.state_of(job) not in ("queued", "running") and not _has_failed(job, basis))
 
 
@@ -352,9 +356,9 @@ def _build_job_request(track: Row[Any], board: Board, basis: str) -> JobRequest:
 
 
 def compute(system: System, claim: Claim) -> None:
-    """Handle a claimed job: analyse its board in its current state, unless that is done already.
+    """Handle a claimed job: analyse the current state of its board, unless this analysis exists.
 
-    The analysis is written and the job finished in one transaction. Raises `jobs.LeaseLost`.
+    The analysis is written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:
@@ -385,7 +389,8 @@ def _store(
     row = {"qrels_id": version.id, "measure": measure, **keys, **values}
     connection.execute(insert(analysis_rows).values(row))
     revision = track_rows.c.revision + 1
-    is_checked = track_rows.c.analysed == track_rows.c.revision  # then the analysis is the only change
+    # If all boards are checked, they remain so, because the analysis is the only change.
+    is_checked = track_rows.c.analysed == track_rows.c.revision
     statement = update(track_rows).where(track_rows.c.id == track.id)
     connection.execute(
         statement.values(
@@ -400,7 +405,7 @@ def derive_seed(digest: str) -> int:
 
 
 def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], text: str) -> dict[str, Any]:
-    """Return the analysis and rank information in their stored form."""
+    """Analyse a board; return the analysis and the rank information in their stored form."""
     if len(ranked) > MAX_SUBMISSIONS:
         reason = f"more than {MAX_SUBMISSIONS:,} submissions are not compared"
         return _pack(
@@ -446,7 +451,7 @@ def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
 
 
 def _find_conversion(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
-    """Return the function that converts a mean from `_unpack_vectors` to the score on the board."""
+    """Return the function that converts a mean of unpacked values to a score of the board."""
     conversions: dict[Aggregate, Callable[[float], float]] = {
         "mean": lambda value: value,
         "sum": lambda value: value * topics,

@@ -42,11 +42,11 @@ VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreView:
-    """A measure's aggregate value for a submission, with everything that it depends on.
+    """The score of a submission by a measure, with everything that it depends on.
 
-    value: None if the aggregate is undefined. exact: the unrounded value as p/q, if it is stored. scale: the
-    measure's scale type and what it permits. topics: number of topics of the version. missing_topics: topics
-    absent from the run; each counts with the measure's value for an empty ranking.
+    value: None if the aggregate is undefined. exact: the unrounded value as p/q, if it is stored. scale:
+    scale type of the measure, and the operations that it permits. topics: number of topics of the version.
+    missing_topics: number of topics that the run lacks; each has the measure's value for an empty ranking.
     """
 
     measure: str
@@ -89,7 +89,7 @@ def read_scores(
 ) -> tuple[ScoreView, ...]:
     """Return a submission's scores by `measures` (default: the plan) under a version (default: current).
 
-    Scores that are not computed yet are left out.
+    Scores that are not computed yet are omitted.
     """
     with reading(system.engine) as connection:
         track, version = find_track_and_version(connection, principal, submission, qrels)
@@ -98,8 +98,8 @@ def read_scores(
         texts = [tracks.parse_measure(text, track) for text in measures] or list(track.measures)
         rows = connection.execute(_select_scores(submission, version, track.profile, texts)).all()
     aspects = tracks.parse_aspects(track)
-    found = {row.measure: _build_view(row, version, aspects) for row in rows}
-    return tuple(found[text] for text in dict.fromkeys(texts) if text in found)
+    views = {row.measure: _build_view(row, version, aspects) for row in rows}
+    return tuple(views[text] for text in dict.fromkeys(texts) if text in views)
 
 
 def read_topic_scores(
@@ -125,9 +125,10 @@ def read_topic_scores(
 def find_version(
     connection: Connection, principal: Principal, track: Row[Any], number: int | None
 ) -> Row[Any] | None:
-    """Return the published version `number` of the track (default: the current one, None if there is none).
+    """Return the published version `number` of the track (default: the current one).
 
-    Raises NotFound for an unknown version. Versions that were never current are visible to organisers only.
+    Returns None if `number` is None and no version is current. Raises NotFound for an unknown version.
+    Versions that were never current are visible to organisers only.
     """
     if number is None and track.current is None:
         return None
@@ -204,7 +205,7 @@ class _EvaluationInput:
 
 
 def evaluate(system: System, claim: Claim) -> None:
-    """Handle a claimed job: score its submission by those of its measures that have no score yet.
+    """Handle a claimed job: score its submission by each of its measures that has no score yet.
 
     Scores are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
@@ -245,7 +246,7 @@ def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, An
     judged = load_qrels(system.blobs, inputs.version.blob)
     ranking = unpack(system.blobs.get(inputs.run.ranking_blob))
     joined = join(ranking, judged, profile=profile, depth=inputs.track.depth)
-    found = evaluator.evaluate(judged, joined, inputs.measures)
+    result = evaluator.evaluate(judged, joined, inputs.measures)
     exact = evaluator.exact_means(judged, joined, inputs.measures, depth=inputs.track.depth)
     keys = {
         "submission_id": inputs.submission.id,
@@ -255,7 +256,8 @@ def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, An
         "missing_topics": _count_missing_topics(joined),
     }
     return [
-        keys | _score_columns(measure, values, exact.get(measure)) for measure, values in found.values.items()
+        keys | _score_columns(measure, values, exact.get(measure))
+        for measure, values in result.values.items()
     ]
 
 

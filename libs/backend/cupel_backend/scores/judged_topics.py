@@ -19,7 +19,7 @@ from cupel_backend.scores import evaluations, rescoring
 from cupel_measures.model import Qrels
 
 UNJUDGED_TOPICS = "unjudged_topics"
-"""Key in the counts of a qrels version: ids of listed topics without judgments. Earlier releases lack it."""
+"""Key of the ids of listed topics without judgments in the counts of a qrels version. May be missing."""
 
 
 def recompute_versions(system: System) -> int:
@@ -54,7 +54,7 @@ def _recompute(system: System, version_id: int, judged: Qrels) -> int:
 
 
 def _build_job_requests(connection: Connection, version: Row[Any]) -> list[jobs.JobRequest]:
-    """Return an evaluation of each scored submission by the measures of its stored scores."""
+    """Build the requests to evaluate each scored submission by the measures of its stored scores."""
     track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
     measures: dict[str, list[str]] = defaultdict(list)
     stored = select(scores.c.submission_id, scores.c.measure).where(scores.c.qrels_id == version.id)

@@ -58,8 +58,8 @@ class UnscoredSubmission:
 class Leaderboard:
     """A page of a leaderboard with everything that it depends on.
 
-    analysis: the analysis of the whole board. unscored: listed on the first page only. qrels: None while the
-    track has no current version; then `rows` is empty. etag: identifies the content of the page.
+    analysis: analysis of the whole board. unscored: submissions without a rank; empty on later pages. qrels:
+    None while the track has no current version; then `rows` is empty. etag: changes with the content.
     """
 
     track: str
@@ -89,8 +89,8 @@ def read_board(
 ) -> Leaderboard | None:
     """Read the board by `measure` (default: the plan's first) under a version (default: the current one).
 
-    known: an etag; None is returned if it still matches. Raises NotFound for an unknown track or version,
-    and Invalid for a measure that the track does not support.
+    known: etag of a page that the caller has; if the page is unchanged, return None. Raises NotFound for an
+    unknown track or version, and Invalid for a measure that the track does not support.
     """
     limit = max(1, min(limit, MAX_PAGE))
     with reading(system.engine) as connection:
@@ -127,7 +127,7 @@ def read_board(
 def read_rows(
     system: System, principal: Principal, track: str, *, measure: str, qrels: int
 ) -> tuple[str, dict[str, LeaderboardRow]]:
-    """Return the canonical text of `measure`, and all ranked rows under a version by submission, in order."""
+    """Return the canonical text of `measure`, and a mapping of submission ids to rows in ranking order."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.parse_measure(measure, row)
@@ -137,7 +137,7 @@ def read_rows(
 
 
 def _compute_etag(track: Any, *query: Any) -> str:
-    # The track's revision changes with everything that its leaderboards show, except the method of analysis.
+    # The revision of the track covers everything that its leaderboards show, except the method of analysis.
     state = (str(track.created_at), track.id, track.revision, SCORING_VERSION, METHOD_PREFIX)
     return sha256(repr((state, query)).encode()).hexdigest()[:32]
 
@@ -190,9 +190,9 @@ def _read_ranked(
 def _select_ranking_order(
     connection: Connection, track: Any, version: Any, measure: str
 ) -> ColumnElement[float] | ColumnElement[str]:
-    """Return the sort key of the board: exact scores if all rows have one, else floats for all rows.
+    """Return the sort key of the board: exact scores if all rows have one, otherwise floats.
 
-    Mixing both would be inconsistent. Scores of old releases have no exact value.
+    All rows must be sorted by the same key. Scores of old releases have no exact value.
     """
     inexact = select(submissions.c.id).join(scores, _has_score(version, track, measure))
     inexact = inexact.where(_is_listed(track), scores.c.value.is_not(None), scores.c.exact_key.is_(None))
@@ -221,7 +221,7 @@ def _is_listed(track: Any) -> ColumnElement[bool]:
 def _read_unscored(
     connection: Connection, track: Any, version: Any, measure: str
 ) -> tuple[UnscoredSubmission, ...]:
-    """Read the listed submissions without a value, in the order of receipt."""
+    """Read the submissions of the board without a value, in the order of receipt."""
     query = select(submissions.c.id, submissions.c.team).where(_is_listed(track))
     query = query.order_by(submissions.c.received_at, submissions.c.id)
     if version is None:

@@ -25,7 +25,7 @@ QUEUE = "score"
 
 @dataclass(frozen=True)
 class RescoringProgress:
-    """Numbers of a track's submissions under a qrels version: all, scored, and failed for good (dead)."""
+    """Numbers of submissions under a qrels version. dead: submissions whose evaluation is dead."""
 
     total: int
     scored: int
@@ -42,7 +42,7 @@ def request(
     submission_ids: Sequence[str],
     measures: Sequence[str],
 ) -> int:
-    """Queue the evaluation of each submission under each version; returns the number of new jobs."""
+    """Queue the evaluation of each submission under each version; return the number of new jobs."""
     job_requests = (
         build_job_request(tenant, track_id, qrels_id, submission_id, measures)
         for qrels_id in qrels_ids
@@ -94,7 +94,7 @@ def read_versions_to_score(connection: Connection, track: Row[Any]) -> list[int]
 
 
 def read_eligible_submissions(connection: Connection, track_id: int) -> list[str]:
-    """Return ids of the submissions that the track's leaderboards list."""
+    """Return the ids of the track's submissions that are not withdrawn."""
     query = select(submissions.c.id).where(
         submissions.c.track_id == track_id, submissions.c.withdrawn_at.is_(None)
     )
@@ -102,9 +102,9 @@ def read_eligible_submissions(connection: Connection, track_id: int) -> list[str
 
 
 def switch_version(system: System, track_id: int) -> bool:
-    """Make the version being published current if all its evaluations have finished; returns whether it did.
+    """Make the version being published current if all its evaluations have ended; return whether it did.
 
-    Call it after every event that may have completed them, once that event's transaction is committed.
+    Call it after the commit of every transaction that may end the last evaluation.
     """
     with reading(system.engine) as connection:
         track = connection.execute(select(tracks).where(tracks.c.id == track_id)).one()
@@ -112,7 +112,7 @@ def switch_version(system: System, track_id: int) -> bool:
     if number is None or number == track.current:
         return False
     with writing(system.engine) as connection:
-        # Lock first: an UPDATE that waits for the row lock sees the new row, but an old snapshot of the jobs.
+        # Lock first, because an UPDATE that waits for the row lock still sees an old snapshot of the jobs.
         connection.execute(select(tracks.c.id).where(tracks.c.id == track_id).with_for_update())
         if connection.execute(_switch_statement(track_id, number)).rowcount != 1:
             return False
@@ -122,7 +122,7 @@ def switch_version(system: System, track_id: int) -> bool:
 
 
 def switch_all_versions(system: System) -> int:
-    """Switch every track that is due, in case a worker died before it could; returns their number."""
+    """Call `switch_version` for every track that waits, in case a worker died; return how many switched."""
     with reading(system.engine) as connection:
         newest = select_newest_published(tracks.c.id).scalar_subquery()
         behind = or_(tracks.c.current.is_(None), tracks.c.current != newest)
@@ -131,7 +131,7 @@ def switch_all_versions(system: System) -> int:
 
 
 def is_scoring(connection: Connection, track_id: int) -> bool:
-    """Return whether any submission on the track's leaderboards waits for an evaluation."""
+    """Return whether a submission that is not withdrawn waits for an evaluation."""
     versions = select(qrels.c.id).where(qrels.c.track_id == track_id)
     listed = and_(submissions.c.id == job_rows.c.submission_id, submissions.c.withdrawn_at.is_(None))
     is_open = or_(JOB_STATES["queued"], JOB_STATES["running"])
@@ -142,7 +142,7 @@ def is_scoring(connection: Connection, track_id: int) -> bool:
 def read_first_finished(
     connection: Connection, versions: Select[Any], *, after: datetime | None
 ) -> datetime | None:
-    """Return when the first evaluation under these versions finished; with `after`, the first after it."""
+    """Return when the first evaluation under `versions` finished, or the first one later than `after`."""
     done = [job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE]
     if after is not None:
         done.append(job_rows.c.finished_at > after)
@@ -171,7 +171,7 @@ def _switch_statement(track_id: int, number: int) -> Any:
 
 
 def read_progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int, RescoringProgress]:
-    """Return the progress of each version."""
+    """Return qrels id -> progress."""
     open_ = or_(JOB_STATES["queued"], JOB_STATES["running"])
     by_submission = (
         select(

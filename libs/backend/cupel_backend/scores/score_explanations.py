@@ -43,7 +43,7 @@ TOO_MANY_EXPLANATIONS = refusal("too-many-explanations")
 
 @dataclass(frozen=True)
 class ExplanationView:
-    """The explanation of a measure's score: data by part, in the order of ABOUT; None for an empty part."""
+    """The explanation of a score. told: name of a part -> data (None if empty), in the order of ABOUT."""
 
     measure: str
     told: Mapping[str, Any]
@@ -51,7 +51,7 @@ class ExplanationView:
 
 @dataclass(frozen=True)
 class RequestedExplanations:
-    """Requested explanations under a qrels version: canonical texts of measures, and a job for each."""
+    """Requested explanations. qrels: number of the version. measures: canonical texts, with one job each."""
 
     submission: str
     qrels: int
@@ -87,11 +87,11 @@ def request(
     about: Sequence[str] = (),
     qrels: int | None = None,
 ) -> RequestedExplanations:
-    """Queue a job for the explanation of each of `measures` (default: the plan); repeating it has no effect.
+    """Queue a job for the explanation of each measure (default: the plan); repeating this has no effect.
 
-    about: the requested parts (default: all). qrels: a published version (default: the current one). Raises
-    Invalid for a measure that cannot be computed and for an unknown part, NotFound as `read_scores` does, and
-    TooMany if the team has too many open requests.
+    about: requested parts (default: all). qrels: number of a published version (default: the current one).
+    Raises Invalid for an unknown part or a measure that cannot be computed. Raises NotFound for an unknown
+    submission or version, and TooMany if the team has too many open requests.
     """
     parts = _validate_parts(about)
     with reading(system.engine) as connection:
@@ -108,10 +108,10 @@ def request(
     with writing(system.engine) as connection:
         _require_quota(connection, principal.team)
         queued = jobs.enqueue(connection, job_requests, now=system.now())
-        found = jobs.find_by_key(connection, [job.key for job in job_requests])
+        requested = jobs.find_by_key(connection, [job.key for job in job_requests])
     if queued:
         system.wake_ups.send(QUEUE, times=queued)
-    return RequestedExplanations(submission, version.number, tuple(texts), found)
+    return RequestedExplanations(submission, version.number, tuple(texts), requested)
 
 
 def read_explanations(
@@ -212,14 +212,14 @@ def _build_views(
     rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool
 ) -> tuple[ExplanationView, ...]:
     """Build views in the order of `texts`. If `every`, append the views of all other stored measures."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    stored: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row.measure):
-        found[row.measure][row.about] = row.data
-    shown = dict.fromkeys([*texts, *(found if every else ())])
+        stored[row.measure][row.about] = row.data
+    shown = dict.fromkeys([*texts, *(stored if every else ())])
     return tuple(
-        ExplanationView(text, {name: found[text][name] for name in ABOUT if name in found[text]})
+        ExplanationView(text, {name: stored[text][name] for name in ABOUT if name in stored[text]})
         for text in shown
-        if text in found
+        if text in stored
     )
 
 
@@ -236,7 +236,7 @@ def _compute_rows(system: System, payload: Mapping[str, Any]) -> list[dict[str, 
     profile, measure = profiles.find(track.profile), parse(text)
     judged = evaluations.load_qrels(system.blobs, version.blob)
     ranking = unpack(system.blobs.get(run.ranking_blob))
-    found = explain(judged, ranking, [measure], profile=profile, depth=track.depth, about=parts)
+    explanations = explain(judged, ranking, [measure], profile=profile, depth=track.depth, about=parts)
     keys = {
         "submission_id": submission,
         "qrels_id": version.id,
@@ -244,4 +244,4 @@ def _compute_rows(system: System, payload: Mapping[str, Any]) -> list[dict[str, 
         "profile": profile.name,
         "scoring_version": SCORING_VERSION,
     }
-    return [keys | {"about": name, "data": data} for name, data in found[measure].as_data().items()]
+    return [keys | {"about": name, "data": data} for name, data in explanations[measure].as_data().items()]

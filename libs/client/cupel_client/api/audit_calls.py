@@ -41,7 +41,12 @@ class AuditCalls(Transport):
         other: int | None = None,
         part_trials: int | None = None,
     ) -> AuditDetailResource:
-        """Request an audit of a track; `watch_audit` follows it. The service sets the defaults."""
+        """Request an audit of a track.
+
+        qrels: number of the qrels version to audit. other: number of the qrels version to compare with.
+        part_trials: maximum number of trials in a part. The service chooses the value of every omitted
+        argument. `watch_audit` follows the progress.
+        """
         values: dict[str, Any] = {"kind": kind, "parameters": dict(parameters or {})}
         values |= {"measures": list(measures), "submissions": list(submissions)}
         values |= {"seed": seed, "qrels": qrels, "other": other, "part_trials": part_trials}
@@ -57,14 +62,14 @@ class AuditCalls(Transport):
         return self._all(AuditResource, f"{_track(track)}/audits", kind=kind)
 
     def audit_history(self, track: str, kind: str, number: str) -> AuditHistoryResource:
-        """Return a number in the reports of one kind, over time and qrels versions."""
+        """Return the values of `number`, such as "tau(AP)@50", in the reports of a kind, oldest first."""
         params = {"kind": kind, "number": number}
         return parse(
             AuditHistoryResource, self._json("GET", f"{_track(track)}/audits/history", params=params)
         )
 
     def audit_report(self, id: str) -> AuditReportResource:
-        """Return the report on the trials that are done; it is partial while others are running."""
+        """Return the report on the finished trials. It is partial until the audit is done."""
         return parse(AuditReportResource, self._json("GET", f"{_audit(id)}/report"))
 
     def audit_table(self, id: str, table: str = "points") -> str:
@@ -80,7 +85,7 @@ class AuditCalls(Transport):
         return parse(AuditDetailResource, self._json("POST", f"{_audit(id)}/cancel", repeatable=True))
 
     def rerun_audit_part(self, id: str, number: int) -> AuditDetailResource:
-        """Queue a failed part again; part 0 gathers the runs and judgments."""
+        """Retry a failed part. Part 0 collects the runs and the judgments."""
         return parse(AuditDetailResource, self._json("POST", f"{_audit(id)}/parts/{number}/rerun"))
 
     def watch_audit(self, id: str) -> Iterator[AuditResource]:
@@ -102,8 +107,8 @@ class AuditCalls(Transport):
         """Add a schedule that repeats an audit.
 
         cron: a cron expression in the time zone `zone` (default: UTC). runs: repeat after this many new runs.
-        With neither, the audit is repeated for every new qrels version. request: arguments of
-        `request_audit`.
+        Without `cron` and `runs`, the audit is repeated for every new qrels version. request: further
+        arguments of `request_audit`.
         """
         given = {name: value for name, value in request.items() if value not in (None, (), {})}
         values = {"request": {"kind": kind, **given}, "cron": cron, "zone": zone, "runs": runs}
@@ -117,7 +122,7 @@ class AuditCalls(Transport):
         return self._all(ScheduleResource, f"{_track(track)}/schedules")
 
     def pause_schedule(self, id: str, *, paused: bool = True) -> ScheduleResource:
-        """Pause a schedule, or resume it."""
+        """Pause a schedule, or resume it if `paused` is False."""
         sent = body(ScheduleChange, {"paused": paused})
         return parse(ScheduleResource, self._json("PATCH", f"/v1/schedules/{part(id)}", json=sent))
 
@@ -128,14 +133,14 @@ class AuditCalls(Transport):
     def add_alert(
         self, track: str, kind: str, number: str, *, below: float | None = None, above: float | None = None
     ) -> AlertResource:
-        """Add an alert that is raised when a number of a report is below or above a bound."""
+        """Add an alert that is raised when `number` of an audit report is below or above a bound."""
         values = {"kind": kind, "number": number, "below": below, "above": above}
         return parse(
             AlertResource, self._json("POST", f"{_track(track)}/alerts", json=body(AlertCreate, values))
         )
 
     def alerts(self, track: str) -> Iterator[AlertResource]:
-        """Iterate over the alerts of a track, newest first, with their values in the newest audits."""
+        """Iterate over the alerts of a track, newest first, each with its value in the newest audit."""
         return self._all(AlertResource, f"{_track(track)}/alerts")
 
     def remove_alert(self, id: str) -> None:

@@ -38,10 +38,10 @@ CHECKING_SECONDS = 300.0  # the service checks the whole file before it responds
 
 
 class Client(AuditCalls):
-    """A client of the service at `url` that sends `token`.
+    """A client of the service at `url`; every request carries `token`.
 
     Requests that are safe to repeat are sent up to `attempts` times if the network fails or the service
-    is busy. All methods raise ServiceError.
+    is busy. All methods raise ServiceError if a request is refused or fails.
     """
 
     # The service
@@ -100,7 +100,10 @@ class Client(AuditCalls):
         return self._all(TrackResource, "/v1/tracks")
 
     def change_track(self, name: str, **changes: Any) -> TrackResource:
-        """Change title, measures or closed; refused if the track is changed concurrently."""
+        """Change the title, the measures or the field `closed` of a track.
+
+        The service refuses the change if the track was changed at the same time.
+        """
         path = f"/v1/tracks/{part(name)}"
         body = request_body(TrackChange, changes)
         etag = self._send("GET", path).headers["ETag"]
@@ -111,14 +114,15 @@ class Client(AuditCalls):
     def upload_qrels(self, track: str, collection: bytes, files: Mapping[str, bytes]) -> QrelsResource:
         """Upload judgments as a draft version.
 
-        collection: the bytes of a collection file. files: the files that it names, by name.
+        collection: the bytes of a collection file. files: the content of each qrels file, by its name in the
+        collection file.
         """
         parts = [("collection", ("collection", collection)), *(("files", item) for item in files.items())]
         path = f"/v1/tracks/{part(track)}/qrels"
         return parse(QrelsResource, self._json("POST", path, files=parts, timeout=CHECKING_SECONDS))
 
     def publish_qrels(self, track: str, number: int) -> QrelsResource:
-        """Start to publish a version; `watch_qrels` ends when it is current."""
+        """Start to publish a qrels version. `watch_qrels` follows the progress."""
         return parse(QrelsResource, self._json("POST", f"{_qrels(track, number)}/publish", repeatable=True))
 
     def qrels_version(self, track: str, number: int) -> QrelsResource:
@@ -130,7 +134,7 @@ class Client(AuditCalls):
         return self._all(QrelsResource, f"/v1/tracks/{part(track)}/qrels")
 
     def qrels_diff(self, track: str, number: int, *, base: int, measure: str) -> QrelsDiffResource:
-        """Compare version `number` with version `base` by a measure."""
+        """Return how scores and ranks by `measure` change from version `base` to version `number`."""
         params = {"from": base, "measure": measure}
         return parse(QrelsDiffResource, self._json("GET", f"{_qrels(track, number)}/diff", params=params))
 
@@ -147,9 +151,9 @@ class Client(AuditCalls):
     ) -> SubmissionResource:
         """Submit a run file, plain or compressed. Large plain files are compressed while they are sent.
 
-        name: name to show (default: the name of the file). key: an Idempotency-Key; by default a new one, so
-        that a repeated request after a network failure does not submit twice. progress: called with the
-        number of bytes of each block that was read.
+        name: name to display (default: the name of the file). key: Idempotency-Key of the request (default: a
+        new key). Retries after a network failure send the same key, so the run is submitted only once.
+        progress: called with the size of each block that is read, in bytes.
         """
         body = file_body(run, progress)
         params = {"name": name if name is not None else body.name}
@@ -165,7 +169,7 @@ class Client(AuditCalls):
         return parse(SubmissionResource, self._json("GET", f"/v1/submissions/{part(id)}"))
 
     def submissions(self, track: str) -> Iterator[SubmissionResource]:
-        """Iterate over the team's submissions to a track, newest first; organisers see all."""
+        """Iterate over the team's submissions to a track, newest first; organisers see all teams."""
         return self._all(SubmissionResource, f"/v1/tracks/{part(track)}/submissions")
 
     def withdraw(self, id: str) -> SubmissionResource:
@@ -187,13 +191,16 @@ class Client(AuditCalls):
     def scores(
         self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
     ) -> list[ScoreResource]:
-        """Return scores by `measures` (default: the plan) under a qrels version (default: current)."""
+        """Return the scores by `measures` (default: the measures of the track).
+
+        qrels: number of a qrels version (default: the current one).
+        """
         params = {"measure": list(measures), "qrels": qrels}
         reply = self._json("GET", f"/v1/submissions/{part(submission)}/scores", params=params)
         return [parse(ScoreResource, item) for item in reply["scores"]]
 
     def topic_scores(self, submission: str, measure: str, *, qrels: int | None = None) -> TopicScoresResource:
-        """Return the value of `measure` on every topic."""
+        """Return the value of `measure` on every topic for a submission."""
         params = {"measure": measure, "qrels": qrels}
         return parse(
             TopicScoresResource,
@@ -208,10 +215,11 @@ class Client(AuditCalls):
         about: Sequence[str] = (),
         qrels: int | None = None,
     ) -> PendingExplanations:
-        """Request explanations of scores by `measures` (default: the plan); `watch_job` follows each job.
+        """Request explanations of the scores by `measures` (default: the measures of the track).
 
-        about: some of ties, judgments, scale, parts, profiles (default: all). Repeating the request
-        changes nothing.
+        about: some of ties, judgments, scale, parts, profiles (default: all). qrels: number of a qrels
+        version (default: the current one). The service computes each explanation in a job, which
+        `watch_job` follows. Repeating the request changes nothing.
         """
         values = {"measures": list(measures), "about": list(about), "qrels": qrels}
         body = request_body(ExplanationCreate, values)
@@ -221,7 +229,7 @@ class Client(AuditCalls):
     def explanations(
         self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
     ) -> ExplanationList:
-        """Return the explanations by `measures` that are computed (default: all of them).
+        """Return the computed explanations of the scores by `measures` (default: all measures).
 
         qrels: number of a qrels version (default: the current one).
         """
@@ -232,19 +240,18 @@ class Client(AuditCalls):
     def leaderboard(
         self, track: str, *, measure: str | None = None, qrels: int | None = None
     ) -> LeaderboardResource:
-        """Return the whole leaderboard, from all its pages.
+        """Return all pages of a leaderboard as one resource.
 
-        measure: the measure that orders it (default: the first of the plan). qrels: number of a qrels version
-        (default: the current one).
+        measure: measure that orders the leaderboard (default: the first measure of the track). qrels: number
+        of a qrels version (default: the current one).
         """
         params = {"measure": measure, "qrels": qrels, "limit": 500}
         pages = [self._json("GET", f"/v1/tracks/{part(track)}/leaderboard", params=params)]
         while next_page := pages[-1]["next"]:
             pages.append(self._json("GET", next_page))
         if len({(page.get("analysis") or {}).get("computed_at") for page in pages}) > 1:
-            return self.leaderboard(
-                track, measure=measure, qrels=qrels
-            )  # the analysis was stored between two pages
+            # The analysis was stored while the pages were read, so they differ. Read them again.
+            return self.leaderboard(track, measure=measure, qrels=qrels)
         rows = [row for page in pages for row in page["rows"]]
         return parse(LeaderboardResource, pages[0] | {"rows": rows, "next": None})
 
@@ -255,7 +262,7 @@ class Client(AuditCalls):
         return parse(JobResource, self._json("GET", f"/v1/jobs/{part(id)}"))
 
     def jobs(self, *, state: str | None = None) -> Iterator[JobResource]:
-        """Iterate over the jobs of the team's tracks, optionally in one state; an admin sees all jobs."""
+        """Iterate over the jobs of the team's tracks, optionally those in `state`; an admin sees all jobs."""
         return self._all(JobResource, "/v1/jobs", state=state)
 
     def revive_job(self, id: str) -> JobResource:
@@ -265,7 +272,7 @@ class Client(AuditCalls):
     # Watching
 
     def watch_submission(self, id: str) -> Iterator[SubmissionResource]:
-        """Iterate over the states of a submission until its scoring has ended, including the last one."""
+        """Iterate over the states of a submission until its scoring has ended."""
         return self.watch(SubmissionResource, f"/v1/submissions/{part(id)}/events")
 
     def watch_qrels(self, track: str, number: int) -> Iterator[QrelsResource]:

@@ -60,15 +60,16 @@ class Unreachable(ServiceError):
 
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
-    """Return the trusted certificates, which take about 50 ms of processor time to load."""
+    """Return the trusted certificates. They are cached, because loading takes about 50 ms."""
     return httpx.create_ssl_context()
 
 
 class Transport:
     """HTTP connections to the service at `url`.
 
-    token: sent with every request. timeout: seconds. attempts: maximum number of times that a request that is
-    safe to repeat is sent, if the network fails or the service is busy. All methods raise ServiceError.
+    token: sent with every request. timeout: limit of each network operation, in seconds. attempts: maximum
+    number of times to send a request that is safe to repeat; it is sent again if the network fails or the
+    service is busy. All methods raise ServiceError if a request is refused or fails.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Transport:
         self._http.close()
 
     def watch(self, kind: type[T], path: str) -> Iterator[T]:
-        """Iterate over the states of an event stream to its end; reconnect after a lost connection."""
+        """Iterate over the states that an event stream sends. Reconnect if the connection is lost."""
         last: str | None = None
         failures = 0
         while True:
@@ -114,7 +115,10 @@ class Transport:
                 time.sleep(_pause(failures, None))
 
     def _stream_events(self, path: str, last: str | None) -> Iterator[tuple[str, str | None, Any]]:
-        """Yield name, id and data of each event of one connection; `gone` if no event follows `last`."""
+        """Yield name, id and data of each event of one connection.
+
+        The name is `gone` if the stream has no event after the id `last`.
+        """
         with self._streaming(path, headers={"Last-Event-ID": last} if last else {}) as response:
             if response.status_code == 204:
                 yield "gone", None, None
@@ -147,7 +151,7 @@ class Transport:
         repeatable: bool | None = None,
         **options: Any,
     ) -> httpx.Response:
-        """Send a request, repeatedly if it is safe; raises ServiceError unless it succeeds."""
+        """Send a request. Retry it if that is safe. Raise ServiceError if no attempt succeeds."""
         headers = dict(headers or {})
         if repeatable is None:
             repeatable = method != "POST" or "Idempotency-Key" in headers
@@ -187,20 +191,19 @@ class Transport:
 
 
 def parse(resource: type[T], value: Any) -> T:
-    """Read a resource from JSON; raises ServiceError if a field is missing or has the wrong type."""
+    """Read a resource from JSON. Raise ServiceError if a field is missing or has the wrong type."""
     try:
         return resource.model_validate(value)
     except ValidationError as problem:
         detail = f"the response is not a {resource.__name__}: {problem}"
-        remedy = "install the client of the service's version"
+        remedy = "install the client version that matches the service"
         raise ServiceError(200, {"code": "response-invalid", "detail": detail, "remedy": remedy}) from None
 
 
 def body(request: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a request body. Raise the ServiceError of the service if a field is invalid."""
-    as_json = json.loads(
-        json.dumps(values, default=str)
-    )  # YAML files may have numbers as keys and dates as values
+    """Return a request body as JSON data. Raise ServiceError, as the service would, if a field is invalid."""
+    # YAML allows numbers as keys and dates as values. JSON does not.
+    as_json = json.loads(json.dumps(values, default=str))
     try:
         return request.model_validate(as_json).model_dump(mode="json", exclude_unset=True)
     except ValidationError as problem:
@@ -237,7 +240,7 @@ def _service_error(response: httpx.Response) -> ServiceError:
 
 
 def _pause(attempt: int, retry_after: float | None) -> float:
-    """Return seconds to wait: the Retry-After of the service, else an exponential backoff with jitter."""
+    """Return the seconds to wait: Retry-After if it was sent, or an exponential backoff with jitter."""
     return min(
         retry_after if retry_after is not None else 0.2 * 2**attempt * random.uniform(0.5, 1.0),
         MAX_PAUSE_SECONDS,

@@ -20,7 +20,7 @@ def no_progress(count: int) -> None:
 
 @dataclass(frozen=True)
 class FileBody:
-    """A file to send. Each call of `blocks()` starts again and yields the same bytes."""
+    """A file to send. Each call of `blocks()` reads the file from its start and yields the same bytes."""
 
     name: str
     open: Callable[[], BinaryIO]

@@ -155,7 +155,7 @@ def command_of(kind: type[Audit]) -> click.Command:
 
 
 SETTING = "setting_"
-"""Prefix of the parameters of a kind, because other options may have the same names."""
+"""Prefix of the Python names of a kind's parameters, because other options may have the same names."""
 
 
 def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
@@ -167,7 +167,7 @@ def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
     if not isinstance(setting.parameter.kind, Flag):
         return click.Option([SETTING + name, written], metavar=name.upper(), help=about)
     if setting.parameter.default:
-        written = f"--no-{written[2:]}"
+        written, about = f"--no-{written[2:]}", f"Do not {setting.about}."
     return click.Option([SETTING + name, written], flag_value=str(not setting.parameter.default), help=about)
 
 
@@ -185,7 +185,9 @@ def _options(command: Any) -> Any:
                 help="Regular expression that is searched in the name of a run; its first group is the team.",
             ),
             click.option(
-                "--other", type=InputFile(), help="Second QRELS, for audits that compare two versions."
+                "--other",
+                type=InputFile(),
+                help="Second version of QRELS, for audits that compare two versions.",
             ),
             click.option(
                 "--out",
@@ -206,7 +208,7 @@ def _options(command: Any) -> Any:
 def _help(kind: type[Audit]) -> str:
     paragraphs = [text if not text.startswith("    ") else f"\b\n{text}" for text in pages.paragraphs(kind)]
     rules = (
-        "QRELS, RUN and the scoring options are those of `cupel evaluate`. The same seed gives the same "
+        "QRELS, RUN and the scoring options work as in `cupel evaluate`. The same seed gives the same "
         "result with any number of processes."
     )
     shown = f"\b\nExample:\n  {pages.example(kind)}"
@@ -218,9 +220,10 @@ def _help(kind: type[Audit]) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AuditInput:
-    """Input of an audit as read: the audit, its qrels and its runs.
+    """Input of an audit, as read from the command line and its files.
 
-    other: second version of the qrels. teams: team by name of the run, if known.
+    names: names of the runs. other: second version of the judgments, or None. teams: team by name of the run,
+    or None.
     """
 
     audit: Audit
@@ -280,7 +283,7 @@ def _perform(
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Convert errors that make the audit impossible to click.UsageError, with all their sentences."""
+    """Convert AuditError and MeasureError to click.UsageError, with all their sentences."""
     try:
         yield
     except AuditError as problem:
@@ -290,7 +293,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _second(path: Path, collection: Collection) -> NamedQrels:
-    """Read the second version of the judgments. A plain qrels file has labels of the first aspect."""
+    """Read the second version of the judgments. A plain qrels file labels the first aspect."""
     if is_collection(path):
         return NamedQrels(path.name, read_judgments(path, ()).qrels)
     return NamedQrels(path.name, read_judgments(None, [(collection.aspects[0].name, path)]).qrels)
@@ -355,7 +358,7 @@ def _run_trials(worker: Worker, how: AuditOptions) -> Mapping[int, Any]:
 
 
 def _print_result(finished: Result, how: AuditOptions, request: Mapping[str, Any], seconds: float) -> None:
-    """Print the result, and write its files if there is a folder."""
+    """Print the result, and write its files if --out names a folder."""
     assert finished.report is not None  # all trials are finished
     data = {**finished.as_data(), "provenance": provenance(seconds, request)}
     PRINTERS[how.form](data, finished.report)

@@ -1,4 +1,4 @@
-"""Execution of an audit: reading the runs, running its parts, saving finished parts."""
+"""Execution of an audit: reading the runs, computing the parts, saving finished parts."""
 
 import contextlib
 import hashlib
@@ -32,9 +32,10 @@ from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AuditedRun(Scored):
-    """A run that was read for an audit; for a refused one, `view` and `values` are None.
+    """A run that was read for an audit.
 
-    Otherwise `values` is empty, because an audit scores all runs together.
+    view: the run joined with the judgments; None if the run is refused. values: None if the run is refused,
+    otherwise empty, because an audit scores all runs together.
     """
 
     view: RunView | None = None
@@ -43,7 +44,7 @@ class AuditedRun(Scored):
 def read_runs(
     paths: Sequence[Path], job: ScoringTask, audit: Audit, other: Qrels | None, jobs: int | None
 ) -> list[AuditedRun | None]:
-    """Read the runs as `audit` needs them, in order; None for a run whose process was killed."""
+    """Read the runs in the form that `audit` needs. A run is None if its process was killed."""
     read = partial(_read_one, job=job, top=audit.ranking_depth(), other=other)
     runs = map_in_parallel(read, paths, doing="reading", jobs=jobs)
     return [run and _with_texts(run, job.texts) for run in runs]
@@ -105,7 +106,7 @@ def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str
         "names": [about.qrels, about.other],
         "texts": content and _digest(_text_arrays(content.texts)),
         "runs": {name: _digest(_run_arrays(view)) for name, view in runs.items()},
-        # None if there are none, as in requests of releases that scored such topics
+        # None if every topic is judged, so that the request equals one of a release without this field
         "unjudged_topics": list(subject.qrels.unjudged_topics) or None,
         "cupel": __version__,
         "scoring_version": SCORING_VERSION,
@@ -148,7 +149,7 @@ class SavedParts:
     def save(self, part: range, results: str) -> None:
         """Save the results of a part atomically."""
         final = self.folder / f"{part.start:06}.json"
-        temporary = final.with_suffix(f".{os.getpid()}")  # another command may run the same part
+        temporary = final.with_suffix(f".{os.getpid()}")  # another command may save the same part
         temporary.write_text(results)
         os.replace(temporary, final)
 
@@ -196,7 +197,7 @@ def _compare(out: Path, label: Path, request: Mapping[str, Any]) -> None:
     requested = json.loads(json.dumps(request))
     if other := [name for name in requested if saved.get(name) != requested[name]]:
         raise click.UsageError(
-            f"{out} holds another audit, which differs in {', '.join(other)}; "
+            f"{out} contains another audit, which differs in {', '.join(other)}; "
             "name a new folder, or delete its progress with --restart"
         )
 
@@ -211,7 +212,7 @@ class Worker:
     saved: SavedParts | None
 
     def __call__(self, part: range) -> str:
-        """Return the results of the trials of `part` as JSON, or "{}" if they are saved."""
+        """Run the trials of `part`. Return their results as JSON, or "{}" after saving them."""
         results = dict(run_trials(self.audit, self.subject, self.seed, part))
         text = json.dumps(results, separators=(",", ":"), allow_nan=False)
         if self.saved is None:
@@ -221,7 +222,10 @@ class Worker:
 
 
 def work_all(worker: Worker, jobs: int | None) -> dict[int, Any]:
-    """Return the results of all trials, saved or new; those of killed processes are missing."""
+    """Run the trials that are not saved, and return the results of all trials by number.
+
+    The results of a process that was killed are missing.
+    """
     results = worker.saved.trials() if worker.saved else {}
     all_parts = parts(worker.audit, worker.subject)
     left = [part for part in all_parts if not all(trial in results for trial in part)]

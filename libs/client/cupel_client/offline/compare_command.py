@@ -38,8 +38,8 @@ from cupel_measures.comparing.differences.comparison_choices import (
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import SUREST
 
-CHANCE = click.FloatRange(0, 1, min_open=True, max_open=True)
-SURE = click.FloatRange(0, SUREST, min_open=True)
+PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+CONFIDENCE = click.FloatRange(0, SUREST, min_open=True)
 USUAL = Choices()
 MOST_PAIRS = 10
 """Largest number of pairs whose differences are printed by default."""
@@ -53,12 +53,13 @@ MOST_PAIRS = 10
 @click.option(
     "--pairs",
     is_flag=True,
-    help=f"Print every pair; more than {MOST_PAIRS} pairs are summarised by default. Exports are complete.",
+    help=f"Print every pair. By default, tables summarise more than {MOST_PAIRS} pairs. Other formats always "
+    "have all pairs.",
 )
 @click.option(
     "--test",
     type=click.Choice([*SIMULTANEOUS, *TESTS]),
-    help="Significance test (default: max-t with --all-pairs, else randomisation). max-t: studentised "
+    help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
     "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
     "aligned-ranks: mean ranks with topics as blocks, after Friedman's test. These tests correct p-values "
     "over the pairs of each measure.",
@@ -74,10 +75,10 @@ MOST_PAIRS = 10
     help="Number of random permutations or assignments of signs (default: 100,000 for the randomisation "
     "test, 10,000 for max-t, hsd, groups and the best set).",
 )
-@click.option("--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Significance level.")
+@click.option("--alpha", type=PROBABILITY, default=USUAL.alpha, show_default=True, help="Significance level.")
 @click.option(
     "--confidence",
-    type=SURE,
+    type=CONFIDENCE,
     help="Confidence level of the intervals (default: 1 - alpha).",
 )
 @click.option(
@@ -85,8 +86,8 @@ MOST_PAIRS = 10
     type=click.Choice(INTERVALS),
     default=USUAL.interval,
     show_default=True,
-    help="Kind of the intervals: Student's t, or bias-corrected accelerated bootstrap (too narrow where few "
-    "topics differ).",
+    help="Method of the intervals. t: Student's t. bca: bias-corrected accelerated bootstrap, too narrow if "
+    "runs differ on few topics.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @margin_options
@@ -111,8 +112,8 @@ def compare(
 ) -> None:
     """Compare runs.
 
-    QRELS and RUN are those of `cupel evaluate`. The first run is the baseline, with which each other run is
-    compared; --all-pairs compares all pairs. The report has means and differences with confidence intervals,
+    QRELS and RUN are files as in `cupel evaluate`. Each run is compared with the first run, the baseline;
+    --all-pairs compares all pairs of runs. The report has means and differences with confidence intervals,
     a significance test with corrected p-values, the topics with the largest differences, differences by
     aspect, and the share of unjudged documents. For three or more runs, it also has groups of runs that are
     not significantly different, and the runs that are not significantly worse than the best (max-T). The same
@@ -121,8 +122,7 @@ def compare(
     With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
     within M, worse, or undecided.
 
-    With --same, two runs of what should be the same system are compared instead: an original and its
-    reproduction (Breuer et al., SIGIR 2020).
+    With --same, an original run is compared with its reproduction instead (Breuer et al., SIGIR 2020).
 
     \b
     Examples:
@@ -159,8 +159,8 @@ def compare(
     requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, requests))
     scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
-    found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
-    report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
+    by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
+    report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
             _compared(report, wide, requests, choices, margin_choices, pairs)
@@ -176,12 +176,12 @@ def _checked(chosen: Mapping[str, Any]) -> Choices:
 
 
 def _needed(job: ScoringTask, requests: Sequence[ComparedMeasure]) -> tuple[str, ...]:
-    """Return the measures of the job and those reported with them."""
+    """Return the measures of the job, and the further measures that the report requires."""
     return tuple(dict.fromkeys([*job.measures, *(text for request in requests for text in request.required)]))
 
 
 def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
-    """Return whether enough runs were scored, and print what is missing if not."""
+    """Return whether enough runs were scored. If not, print a message."""
     if baseline not in report.scored and not choices.all_pairs:
         click.echo(f"no comparison: the baseline {printable(baseline)} was not scored", err=True)
         return False
@@ -205,7 +205,7 @@ def _compared(
     }
     screen = console(stderr=True)
     with screen.status("comparing") if screen.is_terminal else nullcontext() as status:
-        found = compared(
+        comparison = compared(
             list(report.scored),
             report.topics,
             scores,
@@ -214,6 +214,6 @@ def _compared(
             progress=str if status is None else lambda text: status.update(f"comparing by {printable(text)}"),
         )
     margins = compare_margins(
-        margin_choices, requests, scores, found.pairs, alpha=choices.alpha, seed=choices.seed
+        margin_choices, requests, scores, comparison.pairs, alpha=choices.alpha, seed=choices.seed
     )
-    return ComparisonResult(report, found, shows_pairs or len(found.pairs) <= MOST_PAIRS, margins)
+    return ComparisonResult(report, comparison, shows_pairs or len(comparison.pairs) <= MOST_PAIRS, margins)

@@ -44,7 +44,7 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
         return name, InputFile().convert(file, param, ctx)
 
 
-EXPLANATIONS = "\b\nParts of --explain, in a table or as json:\n" + "\n".join(
+EXPLANATIONS = "\b\nParts of --explain, which requires --format table or json:\n" + "\n".join(
     f"  {name:<10} {sentence}" for name, sentence in ABOUT.items()
 )
 
@@ -60,19 +60,19 @@ def scoring_options(command: _Command) -> _Command:
                 "texts",
                 multiple=True,
                 metavar="MEASURES",
-                help="Measures, separated by spaces.",
+                help="Measures, separated by spaces (default: those of the collection, or a default set).",
             ),
             click.option(
                 "--profile",
                 type=click.Choice(list(PROFILES)),
-                help="Tie-breaking and parsing conventions (default: those of the collection, else cupel).",
+                help="Tie-breaking and parsing conventions (default: those of the collection, or cupel).",
             ),
             click.option(
                 "--aspect",
                 "aspects",
                 multiple=True,
                 type=AspectFile(),
-                help="Plain qrels file of an aspect; may be given several times.",
+                help="Plain qrels file of an aspect, instead of QRELS; may be given several times.",
             ),
             click.option(
                 "--depth",
@@ -98,15 +98,15 @@ def scoring_options(command: _Command) -> _Command:
     "parts",
     multiple=True,
     type=click.Choice([*ABOUT, "all"]),
-    help="Explain scores, as listed below; may be given several times.",
+    help="Part of the explanation of each score (see below); may be given several times.",
 )
 @click.option(
     "--average-over",
     type=click.Choice(["judged", "run"]),
     default="judged",
     show_default=True,
-    help="Topics of the aggregates: all judged topics, as trec_eval -c, or those of the run, as trec_eval "
-    "without -c.",
+    help="Topics that enter the means: all judged topics, like trec_eval -c, or only those in the run, like "
+    "trec_eval without -c.",
 )
 @format_option("trec_eval")
 def evaluate(
@@ -142,30 +142,30 @@ def evaluate(
         raise click.UsageError(f"--explain requires --format {' or '.join(EXPLAINING)}, not {form}")
     over_run = average_over == "run"
     if parts and over_run:
-        raise click.UsageError("--explain explains aggregates over judged topics; omit --average-over run")
+        raise click.UsageError("--explain applies to means over all judged topics; omit --average-over run")
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
-    job = scoring_task(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    job = scoring_task(collection, " ".join(texts), depth, details=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts, over_run=over_run)
     scored = map_in_parallel(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
-    found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
+    by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(
-        collection=collection, job=job, runs=found, per_topic=per_topic, official=official
+        collection=collection, job=job, runs=by_name, per_topic=per_topic, official=official
     )
     PRINTERS[form](report)
     finish(report, names)
 
 
 def finish(report: EvaluationReport, names: Sequence[str]) -> None:
-    """Print refused runs, lost runs and warnings, and exit with the exit code of the command."""
+    """Print refused runs, warnings and runs whose process was killed. Exit if the exit code is not 0."""
     print_findings(report)
     exit_with_verdict(report, names)
 
 
 def exit_with_verdict(report: EvaluationReport, names: Sequence[str]) -> None:
-    """Print lost runs, and exit with the exit code of the command unless it is 0."""
+    """Print the runs whose process was killed. Exit if the exit code is not 0."""
     if lost := [name for name in names if name not in report.runs]:
         click.echo(
             f"not scored, because a process was killed (out of memory?): {printable(', '.join(lost))}",
@@ -182,7 +182,7 @@ def read_judgments(
     runs: Sequence[Path] = (),
     profile: str | None = None,
 ) -> Collection:
-    """Read the collection of the command line. Print errors and exit if it is invalid."""
+    """Read the judgments that the command line names. Print errors and exit if they are invalid."""
     if len(dict(aspects)) < len(aspects):
         raise click.UsageError("--aspect names two files for one aspect; use a collection file")
     try:
@@ -204,9 +204,9 @@ def _print_lines(findings: Findings, file: str) -> None:
 
 
 def scoring_task(
-    collection: Collection, words: str, depth: int | None, *, story: bool = False
+    collection: Collection, words: str, depth: int | None, *, details: bool = False
 ) -> ScoringTask:
-    """Return the task for the measures in `words`, else those of the plan, else a default set."""
+    """Return the task for the measures in `words`, or by default for those of the collection."""
     try:
         parsed = parse_many(words.strip() or " ".join(collection.measures) or _default_measures(collection))
         check(collection.qrels, parsed, texts=collection.texts is not None)
@@ -218,7 +218,7 @@ def scoring_task(
         measures=tuple(map(str, parsed)),
         profile=collection.profile.name,
         depth=depth,
-        story=story,
+        details=details,
         texts=texts,
     )
 
@@ -240,7 +240,7 @@ def read_texts(collection: Collection) -> Texts:
 
 
 def _default_measures(collection: Collection) -> str:
-    """Return the default measures of a collection."""
+    """Return the measures for a collection that names no measures."""
     if collection.qrels.only_by_subtopic:
         return "alpha_nDCG@20 ERR_IA@20 StRecall@20"
     others = [aspect.name for aspect in collection.aspects[1:]]

@@ -17,7 +17,7 @@ UNREADABLE = declare(
     "give the path of a readable file, not of a folder",
 )
 HEAD = 1 << 16
-"""Number of bytes in which the first row of a file is searched."""
+"""Maximum number of bytes to read in order to find the first row of a file."""
 
 
 class InputFile(click.Path):
@@ -38,7 +38,7 @@ class InputFile(click.Path):
         copy = Path(ctx.with_resource(TemporaryDirectory(prefix="cupel-"))) / path.name
         try:
             with path.open("rb") as stream:
-                copy.write_bytes(reopenable(stream, Limits()))  # type: ignore[arg-type]  # of a stream: bytes
+                copy.write_bytes(reopenable(stream, Limits()))  # type: ignore[arg-type]  # the result is bytes for a stream
         except OSError as problem:
             self.fail(f"cannot read {value!r}: {problem.strerror}", param, ctx)
         return copy

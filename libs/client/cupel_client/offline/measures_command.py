@@ -53,7 +53,7 @@ WIDEST = 100
 def measures(name: str | None, of_family: str | None, folder: Path | None, form: str) -> None:
     """List all measures, or show the reference page of one.
 
-    NAME is the name of a measure, an alias, or a text with parameters.
+    NAME is the name or an alias of a measure, optionally with parameters.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def measures(name: str | None, of_family: str | None, folder: Path | None, form:
 
 
 def _declaration(text: str) -> Declaration:
-    """Return the declaration of the measure of a name or text."""
+    """Return the declaration of the measure that `text` names."""
     if text in NAMES:
         return NAMES[text][0]
     try:
@@ -145,7 +145,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _page_data(page: ReferencePage) -> dict[str, Any]:
-    """Return the data of the reference page that `_data` lacks."""
+    """Return the fields of the reference page that `_data` does not return."""
     return {
         "documentation": page.declaration.documentation,
         "formulas": page.formulas,
@@ -185,7 +185,8 @@ def _print_list(listed: Iterable[MeasureFamily]) -> None:
         table.add_section()
     console().print(table)
     click.echo(
-        '`cupel measures NAME` shows one. Write parameters in parentheses: "AP(rel=2,aspect=quality)@100".'
+        "`cupel measures NAME` shows its page. Write parameters in parentheses: "
+        '"AP(rel=2,aspect=quality)@100".'
     )
 
 

@@ -16,14 +16,14 @@ from cupel_client.output import console
 START = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 """Start method of processes.
 
-Forking shares the data of the function; spawning sends it. The command has no other thread when it forks. A
-program with threads must set this to spawn.
+A forked process shares the data of the function; a spawned process receives a copy. Forking is safe in the
+command, which has no other thread at that time. A program with threads must set START to "spawn".
 """
 
 POOL_FROM = 2.0
 """CPU seconds of work from which a pool of processes pays off."""
 PROBE = 0.2
-"""CPU seconds of work from which the total is estimated."""
+"""CPU seconds that the first items may take, from which the total is estimated."""
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def map_in_parallel(
         screen = console(stderr=True)
         if not screen.is_terminal or len(left) < 2:
             return [*first, *results]
-        from rich.progress import track  # imported late, because only a terminal shows it
+        from rich.progress import track  # imported late, because only a terminal needs it
 
         return [*first, *track(results, doing, len(left), console=screen, transient=True)]
 
@@ -67,7 +67,10 @@ def _probe(work: Callable[[Item], T], items: Sequence[Item]) -> list[T | None]:
 def _distributed(
     work: Callable[[Item], T], items: Sequence[Item], processes: int
 ) -> Iterator[Iterator[T | None]]:
-    """Yield the results as they arrive. Start processes before a progress bar starts its thread."""
+    """Yield an iterator over the results of `work`.
+
+    The processes start at once, because forking is unsafe after a progress bar has started its thread.
+    """
     if processes < 2:
         yield map(work, items)
         return
@@ -78,7 +81,7 @@ def _distributed(
     except BaseException:  # such as Ctrl-C
         for process in multiprocessing.active_children():
             process.kill()
-        # do not wait: a reader would wait for ever for the rest of a result whose writer was killed
+        # Do not wait: the reader of a result never returns if the process that wrote it was killed.
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
@@ -93,14 +96,14 @@ def _submitted(pool: ProcessPoolExecutor, items: Sequence[Any]) -> list[Future[A
 
 
 def _results(futures: Sequence[Future[Any]], count: int) -> Iterator[Any]:
-    """Yield the results of `count` futures, None for lost ones."""
+    """Yield `count` results in order; None for an item whose process was killed."""
     for future in futures:
         yield None if isinstance(future.exception(), BrokenProcessPool) else future.result()
     yield from [None] * (count - len(futures))
 
 
 _function: Callable[[Any], Any]
-"""The function that a process of the pool executes; it is sent once, at the start."""
+"""The function that this process of a pool executes; the process receives it once, when it starts."""
 
 
 def _begin(work: Callable[[Any], Any]) -> None:

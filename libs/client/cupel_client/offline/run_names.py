@@ -1,4 +1,4 @@
-"""Names of runs in results: the base name of the file without the suffix of a compression."""
+"""Names of runs in results: the base name of the file without a compression suffix."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from cupel_measures.reading.compression import plain_name
 def names_of(paths: Sequence[Path]) -> list[str]:
     """Return a distinct name for each path: its base name, with parent folders where base names are equal.
 
-    If two files differ only in the suffix of a compression, all files keep their suffixes.
+    If two files differ only in a compression suffix, all files keep their suffixes.
     Raise click.UsageError if a file is given twice.
     """
     absolute = [path.absolute() for path in paths]

@@ -21,7 +21,7 @@ from cupel_measures.scoring.evaluator import evaluate, exact_means
 from cupel_measures.scoring.pool import Mask
 
 DEEPEST = 2**31 - 1
-"""Greatest depth of a cut, because ranks are int32."""
+"""Largest depth of a ranking, because ranks are int32."""
 UNJUDGED = parse("Unjudged@10")
 
 
@@ -29,17 +29,18 @@ UNJUDGED = parse("Unjudged@10")
 class ScoringTask:
     """Specification of how to score runs; it can be sent to other processes.
 
-    measures: canonical texts. profile: its name. story: whether to also return tag, digest and all findings,
-    which makes reading slower. texts: document texts, if a measure needs them. exact: number of leading
-    measures whose exact means are returned too. explain: parts to explain (explaining.ABOUT). over_run:
-    whether to aggregate over the topics of the run only, instead of all judged topics.
+    measures: canonical texts. profile: name of the profile. depth: maximum number of documents per ranking,
+    or None. details: whether to also return tag, digest and all findings, which makes reading slower. texts:
+    document texts, if a measure needs them. exact: number of leading measures whose exact means are also
+    returned. explain: parts to explain (explaining.ABOUT). over_run: whether to aggregate over the topics of
+    the run only, instead of all judged topics.
     """
 
     qrels: Qrels
     measures: tuple[str, ...]
     profile: str
     depth: int | None = None
-    story: bool = False
+    details: bool = False
     texts: Texts | None = None
     exact: int = 0
     explain: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class ScoringTask:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scored:
-    """A scored or refused run; for a refused one, `values` is None and `findings` has the reasons.
+    """A scored or refused run. If it is refused, `values` is None and `findings` has the reasons.
 
     values: float64[T] per measure of the job. over: bool[T], the topics of the aggregates, or None for all.
     means: mean over these topics by measure. exact: exact means by measure text, if requested and available.
@@ -74,9 +75,9 @@ class Scored:
     tag: str | None = None
     digest: str | None = None
     unjudged: float | None = None
-    """Share of the first 10 ranks without a judgment for the first aspect, over the topics of the means.
+    """Mean share of the first 10 ranks that have no judgment for the first aspect.
 
-    None if all judgments are by subtopic.
+    The mean is over the same topics as `means`. It is None if all judgments are by subtopic.
     """
     exact: Mapping[str, Fraction] = field(default_factory=dict)
     explanations: tuple[Mapping[str, Any], ...] = ()
@@ -88,7 +89,7 @@ def score(path: Path, job: ScoringTask) -> Scored:
     run: Run | None = None
     content: Content | None = None
     try:
-        if job.story or job.explain or job.texts is not None:
+        if job.details or job.explain or job.texts is not None:
             run = read_run(path, depth=job.depth)
             run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
             if run.findings.refused:
@@ -152,9 +153,9 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 
 
 def unknown_topics(joined: Joined, path: Path) -> Findings:
-    """Return the finding about topics that the qrels lack, the only finding of the fast reader."""
+    """Return a finding about topics of the run that the qrels lack. The fast reader has no other finding."""
     findings = Findings()
-    if joined.strangers:
-        message = f"the qrels lack {joined.strangers} topics of the run; they are ignored"
-        findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.strangers)
+    if joined.unknown_topics:
+        message = f"the qrels lack {joined.unknown_topics} topics of the run; they are ignored"
+        findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.unknown_topics)
     return findings

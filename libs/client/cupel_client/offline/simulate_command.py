@@ -57,7 +57,7 @@ DEFAULTS = SimulationSettings()
     type=click.Choice(get_args(Forcing)),
     default=DEFAULTS.forcing,
     show_default=True,
-    help="Treatment of labels outside 0 to 100.",
+    help="Treatment of labels outside 0 to 100: clip them, or draw them again.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @format_option()

@@ -9,7 +9,7 @@ import click
 from cupel_client.output import printable
 
 NAMED = 3
-"""Number of runs that a message names before it counts the rest."""
+"""Number of runs or errors that a message lists before it counts the rest."""
 
 
 def teams_of(names: Sequence[str], file: Path | None, pattern: str | None) -> dict[str, str] | None:
@@ -57,7 +57,7 @@ def _read(file: Path) -> Mapping[str, str]:
 
 
 def _words(line: str) -> list[str]:
-    """Split a line at its tabs if it has any, because names may contain spaces; else at spaces."""
+    """Split a line at tabs if it has any, because names may contain spaces. Otherwise split it at spaces."""
     if "\t" not in line.strip():
         return line.split()
     return [word.strip() for word in line.split("\t") if word.strip()]

@@ -56,9 +56,13 @@ class Checked:
     "-q",
     "--qrels",
     type=InputFile(),
-    help="Qrels or collection file with the topics of the runs; all FILES are then runs.",
+    help="Qrels or collection file to compare the topics of the runs with; all FILES are then runs.",
 )
-@click.option("--depth", type=click.IntRange(1, DEEPEST), help="Depth at which the track truncates rankings.")
+@click.option(
+    "--depth",
+    type=click.IntRange(1, DEEPEST),
+    help="Depth of the track, for warnings about rankings with more documents.",
+)
 @click.option(
     "--all",
     "everything",
@@ -107,7 +111,7 @@ def _kind(path: Path, only_runs: bool) -> Kind:
 
 
 def _check_judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
-    """Check qrels and collection files. Return the first valid qrels too, for the check of runs."""
+    """Check qrels and collection files. Also return the first valid qrels, to check the runs with."""
     checked: list[Checked] = []
     reference: Qrels | None = None
     for path in paths:
@@ -197,8 +201,10 @@ def _fact_lines(result: Checked) -> Iterator[str]:
         return
     topics, documents = result.facts["topics"], result.facts["documents"]
     tag = f", tag {result.facts['tag']}" if result.kind == "run" else ""
-    judged = f" judged of {topics + len(unjudged):,} listed" if (unjudged := _unjudged(result)) else ""
-    yield f"{topics:,} topics{judged}, {documents:,} documents{tag}, digest {result.facts['digest'][:12]}"
+    listed = f"{topics:,} topics"
+    if unjudged := _unjudged(result):
+        listed = f"{topics:,} judged topics of {topics + len(unjudged):,} listed"
+    yield f"{listed}, {documents:,} documents{tag}, digest {result.facts['digest'][:12]}"
     if unjudged:
         yield f"without judgments: {', '.join(unjudged[:5])}{', ...' if len(unjudged) > 5 else ''}"
     for name, scale in result.facts.get("aspects", {}).items():

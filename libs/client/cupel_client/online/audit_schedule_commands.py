@@ -35,9 +35,9 @@ def schedule() -> None:
 @audit_request_options
 @with_client
 def add_schedule(client: Client, track: str, kind: str, **request: object) -> None:
-    """Repeat an audit of TRACK by --cron or after --runs new runs.
+    """Repeat audits of KIND on TRACK, at the times of --cron or after every --runs new runs.
 
-    Without either option, each new qrels version is audited.
+    Without --cron and --runs, each new qrels version is audited.
 
     \b
     Example:
@@ -118,7 +118,9 @@ def alert() -> None:
 def add_alert(
     client: Client, track: str, kind: str, number: str, below: float | None, above: float | None
 ) -> None:
-    """Raise an alert when NUMBER in the reports of KIND on TRACK is out of bounds.
+    """Raise an alert when NUMBER in an audit of KIND on TRACK is out of bounds.
+
+    `cupel audits show` lists the numbers of an audit by name.
 
     \b
     Example:
@@ -133,7 +135,7 @@ def add_alert(
 @format_option()
 @with_client
 def list_alerts(client: Client, track: str, form: str) -> None:
-    """List the alerts of TRACK, with their states after the newest audits.
+    """List the alerts of TRACK, each with its state after the newest audit.
 
     \b
     Example:

@@ -29,7 +29,7 @@ KIND_COLUMNS = ("name", "title", "answers", "source", "texts")
 POINT_COLUMNS = ("at", "qrels", "value", "audit")
 
 LISTED = 40
-"""Largest number of report numbers that are printed as a table."""
+"""Maximum number of values of a report that are printed as a table."""
 
 
 @click.group()
@@ -92,11 +92,15 @@ def _print_kind(kind: AuditKindResource) -> None:
     multiple=True,
     help="Submission to audit (sub_...); repeatable (default: all scored submissions).",
 )
-@click.option("--part-trials", type=click.IntRange(1), help="Largest number of trials in a part.")
+@click.option(
+    "--part-trials",
+    type=click.IntRange(1),
+    help="Maximum number of trials in a part of the audit (default: chosen by the service).",
+)
 @click.option("--watch", "wait", is_flag=True, help="Wait for the audit and print its findings.")
 @with_client
 def request(client: Client, track: str, kind: str, wait: bool, **request: object) -> None:
-    """Request an audit of TRACK.
+    """Request an audit of TRACK. `cupel audits kinds` lists each KIND.
 
     \b
     Example:
@@ -207,7 +211,7 @@ def _report_text(client: Client, audit: str, form: str, table: str) -> str:
 @format_option()
 @with_client
 def history(client: Client, track: str, kind: str, number: str, form: str) -> None:
-    """Show a NUMBER of the reports of KIND over time and qrels versions.
+    """Show the values of NUMBER in the audits of KIND, over time and qrels versions.
 
     \b
     Example:

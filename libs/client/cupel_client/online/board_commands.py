@@ -109,8 +109,8 @@ def leaderboard(
     """Print the leaderboard of TRACK with its significance analysis. Equal scores share a rank.
 
     Submissions that share a letter are not significantly different (step-down max-T test at alpha 0.05).
-    "best set" marks those that are not significantly worse than the best (multiple comparisons with the
-    best). Rank intervals are simultaneous confidence intervals of the ranks.
+    "best set" marks submissions that are not significantly worse than the best (multiple comparisons with
+    the best). Rank intervals are simultaneous confidence intervals of the ranks.
 
     \b
     Example:
@@ -187,7 +187,7 @@ def _format_groups(row: LeaderboardRowResource) -> str:
 
 
 def _shorten(names: Sequence[str]) -> Iterator[str]:
-    """Yield names of groups; three and more consecutive ones become a range."""
+    """Yield names of groups; three or more consecutive names become a range."""
     for _, run in groupby(enumerate(map(_group_number, names)), lambda entry: entry[1] - entry[0]):
         places = [place for place, _ in run]
         if len(places) < 3:
@@ -225,7 +225,7 @@ def _summarise(analysis: LeaderboardAnalysis) -> str:
     )
     summary = (
         f"By max-T tests at alpha {analysis.alpha}, {best_set}; {analysis.separable} of "
-        f"{analysis.neighbours} pairs of neighbours differ significantly."
+        f"{analysis.neighbours} pairs of adjacent submissions differ significantly."
     )
     if analysis.smallest_difference is None:
         return summary

@@ -40,7 +40,7 @@ def credentials_file() -> Path:
 
 
 def read_credentials() -> dict[str, Any]:
-    """Return the stored credentials: `default`, a URL, and `services`, a token by URL."""
+    """Return the stored credentials: `default`, the default URL; `services`, a token per URL."""
     try:
         credentials: dict[str, Any] = json.loads(credentials_file().read_text())
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def save_credentials(url: str, token: str) -> None:
     path = credentials_file()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)  # the mode below only applies to a new file
+    new.unlink(missing_ok=True)  # os.open sets the mode of new files only
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(credentials, file, indent=2)
     new.replace(path)
@@ -147,7 +147,7 @@ def print_findings(file: str, outcome: str, findings: Findings) -> None:
 def findings_of(
     items: Iterable[ErrorItem], totals: Mapping[str, int], severity: Severity = "error"
 ) -> Findings:
-    """Convert findings of the service; codes that this client does not know are declared."""
+    """Convert findings of the service. Declare codes that this client does not know."""
     listed = []
     for item in items:
         if item.code not in KINDS:

@@ -28,7 +28,7 @@ def login(url: str, token: str | None, token_stdin: bool, token_file: Path | Non
     """Log in to the service at URL: check a token and store it.
 
     Later commands use this service by default. Tokens are stored in ~/.config/cupel/credentials.json, which
-    only you can read. Without an option, the command prompts for the token.
+    only you can read. Without a token option and CUPEL_TOKEN, the command prompts for the token.
 
     \b
     Example:

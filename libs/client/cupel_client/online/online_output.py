@@ -12,7 +12,7 @@ from cupel_client.output import console, printable, write_csv, write_json, write
 
 
 class ProgressBar(Protocol):
-    """A progress bar. `set` takes the work done, the total work and an optional new label."""
+    """A progress bar. `set` updates the finished and the total amount of work, and optionally the label."""
 
     def set(self, done: float, total: float, text: str | None = None) -> None: ...
 

@@ -54,7 +54,7 @@ def qrels() -> None:
 )
 @with_client
 def upload(client: Client, track: str, collection: Path, publish_after: bool) -> None:
-    """Upload the judgments that the file COLLECTION names as a new version for TRACK.
+    """Upload the judgments of the file COLLECTION as a new qrels version of TRACK.
 
     \b
     Example:
@@ -178,7 +178,7 @@ def _publish(client: Client, track: str, number: int, *, wait: bool) -> None:
 
 
 def _read_files(collection: Path) -> dict[str, bytes]:
-    """Return the content of the files that a collection file names, by these names."""
+    """Return the content of each file that a collection file names, by name."""
     content = load_collection(collection)
     entries = [entry.get("file") for entry in content.get("qrels") or [] if isinstance(entry, dict)]
     names = [

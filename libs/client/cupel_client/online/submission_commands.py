@@ -90,7 +90,7 @@ def watch(client: Client, target: str) -> None:
 @format_option()
 @with_client
 def list_runs(client: Client, track: str, form: str) -> None:
-    """List the submissions of your team to TRACK, newest first. Organisers see those of all teams.
+    """List the submissions of your team to TRACK, newest first. Organisers see the submissions of all teams.
 
     \b
     Example:

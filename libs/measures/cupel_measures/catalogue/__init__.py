@@ -1,1 +1,1 @@
-"""All declared measures: the parser of their texts and their reference pages."""
+"""Parser of measure texts, and the reference pages of all measures."""

@@ -1,4 +1,4 @@
-"""Measures by text: `nDCG@10`, `AP(rel=2)`, `TOMA(of=nDCG@10)`, and trec_eval's names.
+"""Parser of measure texts such as `nDCG@10`, `AP(rel=2)` and `TOMA(of=nDCG@10)`, and of trec_eval's names.
 
 Importing this module declares every measure.
 """
@@ -24,7 +24,7 @@ __all__ = ["Measure", "MeasureError", "all_declarations", "parse", "parse_many"]
 
 
 def parse(text: str) -> Measure:
-    """Return the measure of `text`. Raise MeasureError, with a message of one sentence, if it is invalid."""
+    """Return the measure that `text` names. Raise MeasureError if the text is invalid."""
     measures = _measures(text.strip())
     if len(measures) != 1:
         raise MeasureError(f"{text.strip()!r} is a list of {len(measures)} measures; name one of them")
@@ -32,7 +32,10 @@ def parse(text: str) -> Measure:
 
 
 def parse_many(text: str) -> tuple[Measure, ...]:
-    """Return the distinct measures of a list separated by spaces; a trec_eval name may mean several."""
+    """Return the distinct measures of a list separated by spaces.
+
+    A trec_eval name can stand for several measures.
+    """
     measures = (measure for piece in split(text) for measure in _measures(piece))
     return tuple(dict.fromkeys(measures))
 

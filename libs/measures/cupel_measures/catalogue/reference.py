@@ -26,7 +26,7 @@ RULES = (
     "An unjudged document keeps its rank and has gain 0: it has the lowest label of every aspect and is "
     "relevant to no subtopic.",
     "A negative grade is a judgment with the lowest label.",
-    "If a topic has no relevant document, or its ideal ranking gains nothing, the score is 0.",
+    "If a topic has no relevant document, or its ideal ranking has gain 0, the score is 0.",
     "A topic that is missing from the run scores as an empty ranking, which is 0.",
     "Scores are averaged over all topics with a judgment. A listed topic without any judgment is shown, but "
     "never enters a mean. Topics of the run that the qrels lack are ignored.",
@@ -39,10 +39,10 @@ RULES = (
 LEFT_OUT = {
     "cutoff": "the whole ranking",
     "rel": "the aspect's threshold",
-    "aspect": "the first of the collection",
-    "aspects": "all of the collection",
+    "aspect": "the first aspect of the collection",
+    "aspects": "all aspects of the collection",
     "weights": "equal",
-    "understandability": "all except the topical one, which is the first by default",
+    "understandability": "all aspects except the topical one, which is the first by default",
     "thresholds": "the aspects'",
     "gains": "the aspect's",
     "max_rel": "the scale's greatest gain",
@@ -115,7 +115,7 @@ class ReferencePage:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """Return the name of each parameter, with its values and its default."""
+        """Return the name of each parameter and a text about its values and its default."""
         declared = self.declaration.parameters.items()
         return [(name, self._expectation(parameter)) for name, parameter in declared]
 
@@ -134,7 +134,7 @@ class ReferencePage:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return the facts of the declaration, each a label and a text."""
+        """Return the facts of the declaration as pairs of a label and a text."""
         return [
             ("also called", ", ".join(self.aliases) or "-"),
             ("values", self._bounds),
@@ -159,7 +159,7 @@ class ReferencePage:
 
     @property
     def scale(self) -> str:
-        """Return the scale type and the operations that it allows, or the rule that decides the type."""
+        """Return the scale type and the operations that it allows, or the rule that determines the type."""
         if self.declaration.scale != "depends":
             return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
         return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")
@@ -176,7 +176,7 @@ class ReferencePage:
 
 @dataclass(frozen=True)
 class MeasureFamily:
-    """Measures of one module, whose docstring gives title and introduction."""
+    """Measures of one module. The docstring of the module contains the title and the introduction."""
 
     name: str
     title: str

@@ -2,9 +2,9 @@
 
     Example: a=3 b=0 c=1; run c x a: nDCG 0.688529 = (1 + 3/2) / (3 + 1/log2(3)), P@2 0.5.
 
-`;` separates parts. Judgments come first, then runs: documents in rank order, then a colon and measures with
-their values over all topics. The derivation of a value follows `=`. A value with six decimals is rounded; one
-with fewer is exact. `|` separates topics; `-` is an empty ranking.
+`;` separates the judgments and the runs. A run lists documents in rank order, then a colon, then measures
+with their aggregates over topics. The derivation of a value follows `=`. A value with six decimals is
+rounded; one with fewer is exact. `|` separates topics; `-` is an empty ranking.
 
 By default, documents are judged for relevance on a scale from 0 to the highest grade. Aspects are declared
 before the judgments, with their labels from worst to best or a range, and the threshold after `from`:
@@ -32,7 +32,7 @@ PLAIN, SUBTOPICS, DECLARED, TEXTS = "qrels.txt", "subtopics.txt", "collection.js
 
 @dataclass(frozen=True)
 class Value:
-    """Value of a measure over all topics, as printed, with its derivation if there is one."""
+    """Aggregate of a measure over topics, as printed, with its derivation if the example has one."""
 
     measure: str
     printed: str
@@ -40,7 +40,7 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """Return the greatest difference from the printed number: half a unit of its sixth decimal, or 0."""
+        """Return the greatest rounding error of the printed number: half a unit of its last decimal, or 0."""
         return 5.1e-7 if len(self.printed.partition(".")[2]) >= 6 else 1e-12
 
 
@@ -76,8 +76,8 @@ class Judgment:
 class Example:
     """A worked example.
 
-    judgments: the text of the judgments as written, preceded by the text of the scales if these are declared.
-    aspects: the aspects as a collection file declares them; empty if the scale is inferred.
+    judgments: the text of the judgments as written, preceded by the text of the scales if the example
+    declares scales. aspects: the aspects as a collection file declares them; empty if the scale is inferred.
     """
 
     judgments: tuple[str, ...]

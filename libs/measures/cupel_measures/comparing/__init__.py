@@ -1,5 +1,5 @@
-"""Significance tests, intervals, rank correlations and groups of systems, from topics x systems of scores.
+"""Significance tests, confidence intervals, rank correlations and groups of systems.
 
-A score matrix has a row per topic and a column per system. Every function is pure, and those that draw random
-numbers take a seed. A result without a value gives the reason in its field `undefined`.
+A score matrix has one row per topic and one column per system. All functions are pure; those that draw random
+numbers take a seed. If a result has no value, its field `undefined` gives the reason.
 """

@@ -12,9 +12,9 @@ from cupel_measures.model import NEGATIVE, Floats, Ints, Qrels
 class Agreement:
     """The agreement of two sets of judgments on one aspect.
 
-    pairs: number of topic-document pairs judged in both. same: share of them with the same label. kappa:
-    Cohen's kappa with linear weights. alpha: Krippendorff's alpha for ordinal labels. The last three are None
-    if they are undefined; `undefined` gives the reason.
+    pairs: number of topic-document pairs that both sets judge. same: share of these pairs with the same
+    label; None without pairs. kappa: Cohen's kappa with linear weights. alpha: Krippendorff's alpha for
+    ordinal labels. undefined: the reason why kappa and alpha are None.
     """
 
     aspect: str
@@ -45,7 +45,7 @@ def agreement(first: Qrels, second: Qrels) -> tuple[Agreement, ...]:
 def label_agreement(
     first: Sequence[int] | Ints, second: Sequence[int] | Ints, labels: int, *, name: str = ""
 ) -> Agreement:
-    """Return the agreement of two lists of labels of the same pairs.
+    """Return the agreement of two lists of labels for the same topic-document pairs.
 
     Labels are indices from 0 to labels - 1. Raises ValueError for other indices and for lists of different
     lengths.
@@ -62,7 +62,7 @@ def label_agreement(
 
 
 def table_agreement(table: Floats, *, name: str = "") -> Agreement:
-    """Return the agreement in a contingency table, float64[labels, labels].
+    """Compute the agreement from a contingency table, float64[labels, labels].
 
     A cell is the number of pairs with the row's label in the first set and the column's label in the second.
     """
@@ -91,7 +91,8 @@ def _without_coefficients(name: str, pairs: int, same: float | None, reason: str
 def _krippendorff(table: Floats) -> float:
     """Return the ordinal alpha of two complete sets of judgments (Krippendorff 2011).
 
-    The distance between two labels counts the labels that were assigned between them.
+    The distance between two labels is the square of the number of labels assigned from the one to the other.
+    The two labels themselves count half.
     """
     coincidences = table + table.T
     totals = coincidences.sum(axis=0)

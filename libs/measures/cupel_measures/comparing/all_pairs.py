@@ -1,7 +1,8 @@
 """Tests of all pairs of systems at once: Kruskal-Wallis, ANOVA with Tukey's HSD, and randomised Tukey HSD.
 
-Scores are topics x systems. Two systems differ significantly if their difference exceeds a width that all
-pairs share. The probability of any false positive among all pairs is then at most alpha.
+Scores are float64[topics, systems]. Two systems differ significantly if their difference exceeds the critical
+difference, which is the same for all pairs. The probability of any false positive among all pairs is then at
+most alpha.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,11 +26,11 @@ Mask = NDArray[np.bool_]
 class AllPairs:
     """The result of a test of all pairs of systems.
 
-    first, second: int64[pairs], the systems of each pair. difference: float64[pairs], first - second, of
-    means or mean ranks. width: the critical difference. statistic: H, F, or the range of the means. p:
-    p-value of the hypothesis that no systems differ. df, mse: degrees of freedom and mean square of the
-    error. pair_p: float64[pairs], corrected for all pairs; None if the test gives none. undefined: why there
-    is no result.
+    first, second: int64[pairs], the systems of each pair. difference: float64[pairs], the mean or mean rank
+    of the first system minus that of the second. width: the critical difference. statistic: H, F, or the
+    range of the means. p: p-value of the null hypothesis that no systems differ. df, mse: degrees of freedom
+    and mean square of the error, for ANOVA only. pair_p: float64[pairs], p-values corrected for all pairs;
+    None if the test does not compute them. undefined: why there is no result.
     """
 
     first: Ints
@@ -47,7 +48,7 @@ class AllPairs:
 
     @property
     def differs(self) -> Mask:
-        """bool[pairs]: whether the two systems differ significantly."""
+        """Whether the two systems of each pair differ significantly, bool[pairs]."""
         if self.undefined is not None:
             return np.zeros(len(self.first), dtype=bool)
         if self.pair_p is not None:
@@ -61,11 +62,11 @@ class AllPairs:
 
 
 def kruskal_wallis(scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.05) -> AllPairs:
-    """Test all systems by Kruskal-Wallis, and pairs by Tukey's criterion on mean ranks.
+    """Test all systems by Kruskal-Wallis, and all pairs by Tukey's criterion on mean ranks.
 
     The scores of all topics are ranked together (Ferrante, Ferro and Losiouk, TKDE 2019, section 5.3). Only
-    the order of the scores counts, so the test is valid on any scale. Give the ranks of scores that are exact
-    numbers.
+    the order of the scores counts, so the test is valid on any scale. Convert exact scores (int or Fraction)
+    to ranks before the call, because floats may not distinguish them.
     """
     from scipy.stats import chi2, rankdata
 
@@ -98,9 +99,10 @@ def anova(
 ) -> AllPairs:
     """Test all systems by an analysis of variance, and pairs by Tukey's HSD.
 
-    two_way: factors topic and system, without interaction, one observation per cell. one_way: factor system
-    (`libs/measures/READINGS.md`, reading 11). If the error is zero, the statistic is infinite, and all pairs
-    of different means differ.
+    design: "two_way" has the factors topic and system, without interaction and with one observation per cell;
+    "one_way" has only the factor system (`libs/measures/READINGS.md`, reading 11). If the error is zero and
+    the means are not all equal, the statistic is infinite, and all pairs with different means differ
+    significantly.
     """
     from scipy.stats import f as f_distribution
 
@@ -136,9 +138,9 @@ def randomised_hsd(
 ) -> AllPairs:
     """Test all pairs by randomised Tukey HSD (Carterette, TOIS 2012).
 
-    Each replicate permutes the scores of every topic among the systems. p of a pair is (r + 1) /
-    (replicates + 1), where r replicates have a range of means that is at least the pair's difference. A pair
-    differs if p <= alpha.
+    Each replicate permutes the scores of every topic among the systems. The p-value of a pair is (r + 1) /
+    (replicates + 1). r is the number of replicates whose range of means is at least the absolute difference
+    of the pair. A pair differs significantly if p <= alpha.
     """
     [result] = randomised_hsds([scores], alpha=alpha, replicates=replicates, seed=seed, scales=[scale])
     return result
@@ -152,9 +154,9 @@ def randomised_hsds(
     seed: int = 0,
     scales: Sequence[ScaleType] | None = None,
 ) -> list[AllPairs]:
-    """Return `randomised_hsd` of several measures of the same topics and systems.
+    """Run `randomised_hsd` for several measures of the same topics and systems.
 
-    All measures share the replicates; the result of a measure does not depend on the others.
+    All measures share the replicates; the result of a measure does not depend on the other measures.
     """
     values = [matrix(scores) for scores in matrices]
     if len({scores.shape for scores in values}) > 1:
@@ -170,7 +172,7 @@ def randomised_hsds(
 
 
 def _compare_with_ranges(result: AllPairs, values: Floats, ranges: Floats) -> AllPairs:
-    """Complete the result of randomised Tukey HSD. ranges: float64[replicates], ascending."""
+    """Add the statistics of randomised Tukey HSD to `result`. ranges: float64[replicates], ascending."""
     means = mean(values)
     difference = means[result.first] - means[result.second]
     size = np.abs(difference)
@@ -187,9 +189,9 @@ def _compare_with_ranges(result: AllPairs, values: Floats, ranges: Floats) -> Al
 
 
 def _permuted_ranges(values: Floats, replicates: int, seed: int) -> list[Floats]:
-    """Return the ranges of the means after permuting scores within topics, ascending.
+    """Return the sorted ranges of the means after random permutations of the scores of each topic.
 
-    values: float64[measures, topics, systems]. Each result is float64[replicates].
+    values: float64[measures, topics, systems]. The result contains one float64[replicates] per measure.
     """
     measures, topics, systems = values.shape
     ranges = np.empty((measures, replicates))
@@ -205,7 +207,7 @@ def _permuted_ranges(values: Floats, replicates: int, seed: int) -> list[Floats]
 def _permutations(
     topics: int, systems: int, replicates: int, seed: int
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Yield (index of the first replicate, int32[topics, block, systems]): random orders of the systems."""
+    """Yield random orders of the systems: (index of the first replicate, int32[topics, block, systems])."""
     size = max(1, (1 << 20) // max(topics * systems, 1))
     for block, begin in enumerate(range(0, replicates, size)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
@@ -223,7 +225,7 @@ def critical_range(alpha: float, systems: int, df: float) -> float:
 
 
 def empty_result(values: Floats, alpha: float, warnings: tuple[str, ...]) -> AllPairs:
-    """Return the pairs without a statistic, and the reason if no test is possible."""
+    """Return a result without statistics. Its `undefined` gives the reason if no test is possible."""
     topics, systems = values.shape
     first, second = np.triu_indices(systems, 1)
     reason = undefined_reason(values)

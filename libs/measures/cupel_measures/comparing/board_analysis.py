@@ -1,7 +1,7 @@
 """The significance analysis of a leaderboard: intervals of means and ranks, groups, and the best set.
 
-Pairs are compared by the step-down max-T test. Systems in one group do not differ significantly, which does
-not show that they are equal.
+Pairs are compared by the step-down max-T test. Systems in the same group do not differ significantly; this
+does not show that they are equal.
 """
 
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ from cupel_measures.model import Floats
 
 ALPHA = 0.05
 METHOD = "max-t/1"
-"""Name and version of the method: results of different versions cannot be compared."""
+"""Name and version of the method. Results of different versions cannot be compared."""
 
 
 @dataclass(frozen=True)
 class RankedSystem:
     """A system on a leaderboard.
 
-    mean: with its t interval. rank: with the simultaneous confidence interval of the ranks of all systems
-    (Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 2024): the lowest rank number is 1 + the
-    number of significantly better systems, the highest is the number of systems that are not significantly
-    worse, which includes this one. Equal means share the average of their ranks. groups: numbers of the
-    system's groups, starting with the best; two systems share a group unless they differ significantly.
-    in_best_set: whether the system is not significantly worse than the best.
+    mean: mean score with its t interval. rank: rank by the mean, with its simultaneous confidence interval
+    (Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 2024). The lower bound is 1 + the number
+    of significantly better systems. The upper bound is the number of systems that are not significantly
+    worse, including this one. Systems with equal means share the average of their ranks. groups: numbers of
+    the groups that contain the system, from 0 for the best; two systems share a group unless they differ
+    significantly. in_best_set: whether the system is not significantly worse than the best.
     """
 
     mean: Interval
@@ -47,11 +47,12 @@ class RankedSystem:
 class BoardAnalysis:
     """The analysis of a leaderboard by one measure.
 
-    standings: in the order of the columns of scores. separable: how many of the `neighbours` pairs of
-    adjacent systems differ significantly. smallest_difference: the true difference of means that a paired
-    t-test at alpha detects with power 0.8 on these topics; None if it is undefined. replicates, seed: of the
-    max-T test. method: name and version of the method. undefined: why there is no test; every system is then
-    in one group and in the best set.
+    standings: one per system, in the order of the columns of scores. neighbours: number of pairs of systems
+    that are adjacent in the order by mean. separable: number of these pairs that differ significantly.
+    smallest_difference: the smallest true difference of means that a paired t-test at level alpha detects
+    with power 0.8 on these topics; None if it is undefined. replicates, seed: number of replicates and random
+    seed of the max-T test. method: name and version of the method. undefined: why there is no test; all
+    systems are then in the same group and in the best set.
     """
 
     standings: tuple[RankedSystem, ...]
@@ -74,9 +75,9 @@ def analyse(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[BoardAnalysis]:
-    """Return the analysis of the board by each of several measures, which share the replicates.
+    """Analyse a leaderboard by each of several measures, which share the replicates.
 
-    matrices: float64[topics, systems] per measure. Intervals have confidence 1 - alpha.
+    matrices: one float64[topics, systems] per measure. Intervals have confidence 1 - alpha.
     """
     options = {"alpha": alpha, "replicates": replicates, "seed": seed}
     return [
@@ -111,8 +112,6 @@ def _analysis(values: Floats, test: MaxT, replicates: int, seed: int) -> BoardAn
 
 def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
     """Return the rank of every system, with its interval; rank 1 is the highest mean."""
-    from scipy.stats import rankdata
-
     systems = int(values.shape[1])
     if test.undefined is not None:
         return (Interval(None, None, None, test.undefined),) * systems
@@ -121,13 +120,19 @@ def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
     worse = np.where(is_first_better, test.second, test.first)[test.differs]
     low = 1.0 + np.bincount(worse, minlength=systems)
     high = float(systems) - np.bincount(better, minlength=systems)
-    ranks: Floats = rankdata(-np.round(mean(values), DECIMALS))
+    ranks = _average_ranks(-np.round(mean(values), DECIMALS))
     bounds = zip(ranks.tolist(), low.tolist(), high.tolist(), strict=True)
     return tuple(Interval(*numbers) for numbers in bounds)
 
 
+def _average_ranks(values: Floats) -> Floats:
+    """Return the rank of each value, from 1 for the smallest; equal values get the mean of their ranks."""
+    ordered = np.sort(values)  # scipy.stats.rankdata returns the same, but takes a second to import
+    return (1.0 + ordered.searchsorted(values, "left") + ordered.searchsorted(values, "right")) / 2
+
+
 def board_order(values: Floats, test: AllPairs | MaxT) -> tuple[list[int], set[tuple[int, int]]]:
-    """Return the systems from best to worst, and the pairs of places that differ significantly."""
+    """Return the order of the systems, best first, and the pairs of positions that differ significantly."""
     means = mean(values) if len(values) else np.zeros(values.shape[1])
     order = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
     place = np.argsort(order)

@@ -33,11 +33,12 @@ class AspectVariant:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedMeasure:
-    """A measure that systems are compared by. Measures are given by their texts.
+    """A measure by which systems are compared. The fields name measures by their texts.
 
-    uses_logarithms: whether the logarithms of its values are compared. variants: the measure under each
-    aspect, or the measures that a combining measure consists of; empty for a single aspect. unjudged: the
-    measure of the share of unjudged documents, down to the measure's cutoff; None for measures of subtopics.
+    uses_logarithms: whether the logarithms of its scores are compared. variants: the measure under each
+    aspect; for a measure that combines aspects, its component under each aspect. Empty for a single aspect.
+    unjudged: the measure `Unjudged` at the cutoff of the measure, or at DEPTH if it has none; None for
+    measures of subtopics.
     """
 
     text: str
@@ -57,7 +58,7 @@ class ComparedMeasure:
 
 
 def compared_measure(measure: Measure, qrels: Qrels) -> ComparedMeasure:
-    """Return the measures that a comparison by `measure` needs; raise MeasureError like `Measure.bound`."""
+    """Return `measure` with its related measures; raise MeasureError as `Measure.bound` does."""
     bound, declaration = measure.bound(qrels.aspects), measure.declaration
     notes = [NO_MEANS[declaration.aggregate]] if declaration.aggregate in NO_MEANS else []
     variants = []
@@ -91,7 +92,7 @@ def _variants(measure: Measure, aspects: Sequence[Aspect]) -> Iterator[tuple[str
 
 
 def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
-    """Return the measure of unjudged documents for the measure's aspect, or the first that it combines."""
+    """Return `Unjudged` for the aspect of the measure, or for the first aspect that it combines."""
     arguments = measure.arguments
     combined = arguments.get("aspects") or [aspects[0].name]
     name = arguments.get("aspect") or combined[0]
@@ -102,5 +103,5 @@ def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
 
 
 def _with_aspect(measure: Measure, name: str, aspects: Sequence[Aspect]) -> Measure:
-    """Return the measure under an aspect; texts do not name the collection's first aspect."""
+    """Return the measure under an aspect; the first aspect of the collection is the default."""
     return measure if name == aspects[0].name else measure.having(aspect=name)

@@ -1,7 +1,8 @@
 """The comparison of several systems: significant differences, effect sizes, groups and related measures.
 
-Everything is computed from scores, float64[topics, systems], by the text of a measure. The results do not
-depend on the order of systems or measures. A difference is the second system minus the first.
+The input is a matrix of scores, float64[topics, systems], for the text of each measure. The results do not
+depend on the order of systems or measures. A difference is the score of the second system minus the score of
+the first.
 """
 
 import math
@@ -40,7 +41,7 @@ from cupel_measures.model import Floats
 FEW_TOPICS_BCA, FEW_TOPICS_MAX_T = 25, 10
 """Numbers of topics below which a comparison warns about BCa intervals, and about simultaneous tests."""
 MOST_TOPICS = 5
-"""Number of topics that are listed for each pair, those with the largest differences."""
+"""Number of topics with the largest differences that are listed for each pair."""
 UNJUDGED_GAP = 0.1
 """Difference between the shares of unjudged documents above which a pair of systems gets a warning."""
 
@@ -57,9 +58,9 @@ class TopicDifference:
 class Difference:
     """The difference between two systems under one measure.
 
-    difference: mean of second - first. corrected_p: over all tests of the family (`ComparisonReport.tests`).
-    topics: numbers of topics where the second system
-    scores higher, the same and lower; None if a score is undefined.
+    difference: mean of second - first, with its interval. corrected_p: p corrected for multiple tests
+    (`ComparisonReport.tests`). topics: numbers of topics where the second system scores higher, the same and
+    lower; None if a score is undefined.
     """
 
     first: int
@@ -91,13 +92,13 @@ class FriedmanTest:
 class MeasureComparison:
     """The comparison of all systems by one measure.
 
-    detectable: the smallest true difference that a paired t-test at alpha, uncorrected, detects with power
-    0.8 on these topics; None if it is undefined. groups: for each system its groups by the max-T test of all
-    pairs (randomised Tukey HSD if the comparison uses it), where systems share a group unless they differ
-    significantly; empty for two systems, and if `groups_undefined` gives a reason. best_set: the systems that
-    are not significantly worse than the best by the max-T test; empty where groups are. warnings: operations
-    that the scale type does not allow, and notes. friedman: the test of all systems by ranks, if the
-    comparison uses a rank test.
+    detectable: the smallest true difference that a paired t-test at level alpha, without correction, detects
+    with power 0.8 on these topics; None if it is undefined. groups: the numbers of the groups of each system.
+    Two systems share a group unless they differ significantly by the max-T test of all pairs, or by
+    another simultaneous test if the comparison uses one. best_set: the systems that are not significantly
+    worse than the best by the max-T test. Both groups and best_set are empty for two systems, and if
+    `groups_undefined` gives a reason. warnings: operations that the scale type does not allow, and notes.
+    friedman: the test of all systems by ranks, if the comparison uses a rank test.
     """
 
     measure: ComparedMeasure
@@ -121,9 +122,10 @@ class AspectDifferences:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderAgreement:
-    """The correlation of the rankings by two measures: by means, and topic by topic.
+    """The correlation of the rankings of the systems by two measures.
 
-    overlap: the rank-biased overlap of the rankings by means (p = 0.9).
+    overall: Kendall's tau-b of the rankings by means. by_topic: tau-b on each topic. overlap: the rank-biased
+    overlap of the rankings by means (p = 0.9).
     """
 
     first: str
@@ -147,9 +149,9 @@ class UnjudgedGap:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonReport:
-    """A comparison of systems, which are given by their index in `systems`.
+    """A comparison of systems. Other fields refer to a system by its index in `systems`.
 
-    unjudged: the share of unjudged documents of each system, by the text of the measure that counts them.
+    unjudged: for the text of each `Unjudged` measure, the mean share of unjudged documents of each system.
     """
 
     systems: tuple[str, ...]
@@ -165,7 +167,7 @@ class ComparisonReport:
 
     @property
     def tests(self) -> int:
-        """Number of tests that p is corrected for."""
+        """Number of tests over which p is corrected."""
         return len(self.pairs) * (1 if self.choices.is_simultaneous else len(self.measures))
 
 
@@ -177,9 +179,9 @@ def compare(
     choices: Choices | None = None,
     progress: Callable[[str], object] = str,
 ) -> ComparisonReport:
-    """Compare systems by measures.
+    """Compare systems by one or more measures.
 
-    scores: float64[topics, systems] of every text in `required` of the measures. progress: called with the
+    scores: float64[topics, systems] for every text in `ComparedMeasure.required`. progress: called with the
     text of each measure when its comparison begins. Raises ValueError for fewer than two systems, repeated
     names, and scores of another shape.
     """
@@ -222,7 +224,7 @@ def _check(
 
 
 def compared_values(values: Floats, measure: ComparedMeasure) -> Floats:
-    """Return the values that are compared: scores, or their logarithms (NaN for a score of 0).
+    """Return the scores, or their logarithms if the measure uses them (NaN for a score of 0).
 
     Logarithms come from Python's math module, because numpy's differ between machines.
     """
@@ -233,7 +235,7 @@ def compared_values(values: Floats, measure: ComparedMeasure) -> Floats:
 
 
 def _sort_by_name(systems: Sequence[str], values: Floats) -> Floats:
-    """Return the columns in the order of names, so that sums and permutations ignore the given order."""
+    """Return the columns in the order of names, so that results do not depend on the given order."""
     return values[:, sorted(range(len(systems)), key=systems.__getitem__)]
 
 
@@ -253,22 +255,22 @@ def _compare_measures(
     for measure, values in zip(measures, matrices, strict=True):
         progress(measure.text)
         tests = next(tested)
-        found = _group_systems(systems, values, measure, choices)
+        grouped = _group_systems(systems, values, measure, choices)
         yield MeasureComparison(
             measure=measure,
             means=_means(values, choices),
             differences=tuple(_differences(values, topics, pairs, tests, choices)),
             detectable=_detectable(_sort_by_name(systems, values), choices.alpha),
-            groups=found.groups,
-            best_set=found.best_set,
-            groups_undefined=found.undefined,
+            groups=grouped.groups,
+            best_set=grouped.best_set,
+            groups_undefined=grouped.undefined,
             warnings=_warnings(measure, [test.outcome for test in tests]),
             friedman=_friedman(systems, values, choices) if choices.is_rank_test else None,
         )
 
 
 def _means(values: Floats, choices: Choices) -> tuple[Interval, ...]:
-    """Return the mean of every system with its interval; the mean is correctly rounded, as in scores."""
+    """Return the correctly rounded mean of every system, with its interval."""
     return tuple(
         interval if interval.value is None else replace(interval, value=math.fsum(column) / len(column))
         for interval, column in zip(_single_intervals(values, choices), values.T.tolist(), strict=True)
@@ -276,7 +278,7 @@ def _means(values: Floats, choices: Choices) -> tuple[Interval, ...]:
 
 
 def _single_intervals(values: Floats, choices: Choices) -> tuple[Interval, ...]:
-    """Return an interval of the mean of every column, without correction."""
+    """Return an interval of the mean of every column, not corrected for multiple intervals."""
     if choices.interval == "bca":
         return intervals(values, confidence=choices.level, seed=choices.seed)
     return t_intervals(values, confidence=choices.level)
@@ -312,7 +314,7 @@ def _higher_same_lower(differences: Floats) -> tuple[int, int, int]:
 
 
 def _largest_differences(topics: Sequence[str], differences: Floats) -> tuple[TopicDifference, ...]:
-    """Return the nonzero differences, largest first; equal ones keep the order of the topics."""
+    """Return the largest nonzero differences by absolute value; ties keep the order of the topics."""
     order = np.argsort(-np.round(np.abs(differences), 12), kind="stable")[:MOST_TOPICS].tolist()
     return tuple(
         TopicDifference(topics[index], float(differences[index]))
@@ -329,7 +331,7 @@ def _detectable(values: Floats, alpha: float) -> float | None:
 
 @dataclass(frozen=True)
 class _Grouped:
-    """The groups of each system and the systems in the best set, or why there are none."""
+    """The groups of each system, and the best set. undefined: the reason why both are empty."""
 
     groups: tuple[tuple[int, ...], ...] = ()
     best_set: tuple[int, ...] = ()
@@ -373,7 +375,7 @@ def _friedman(systems: Sequence[str], values: Floats, choices: Choices) -> Fried
 
 
 def _groups(test: AllPairs | MaxT, values: Floats, columns: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of each system, given by its column; the best mean is in the first group."""
+    """Return the groups of each system. columns: the column of each system in `values`."""
     means = [math.fsum(column) for column in values.T.tolist()]
     best_first = sorted(range(len(means)), key=lambda column: -means[column])
     rank = {column: number for number, column in enumerate(best_first)}
@@ -384,7 +386,7 @@ def _groups(test: AllPairs | MaxT, values: Floats, columns: Sequence[int]) -> tu
 
 
 def _warnings(measure: ComparedMeasure, tests: Sequence[Outcome]) -> tuple[str, ...]:
-    """Return the warnings of means and tests, and the notes of the measure."""
+    """Return the warnings about means and tests, and the notes of the measure."""
     test_warnings = dict.fromkeys(warning for test in tests for warning in test.warnings)
     return (*scale_warnings(measure.scale, "a mean"), *test_warnings, *measure.notes)
 
@@ -398,7 +400,7 @@ def _aspect_differences(
     pairs: Sequence[Pair],
     choices: Choices,
 ) -> Iterator[AspectDifferences]:
-    """Yield the differences by each variant once, also if several measures share it."""
+    """Yield the differences by each variant once, even if several measures share it."""
     measure_of = {variant: measure for measure in measures for variant in measure.variants}
     for variant, measure in measure_of.items():
         differences = pair_differences(compared_values(scores[variant.measure], measure), pairs)
@@ -454,7 +456,7 @@ def _report_warnings(
         cause = f"the {choices.test_name} test does not test the mean"
         if choices.interval == "bca":
             cause = "BCa intervals do not invert the test and are not corrected"
-        yield f"{contradictions} of {len(differences)} intervals and verdicts disagree, because {cause}"
+        yield f"{contradictions} of {len(differences)} intervals contradict the test, because {cause}"
 
 
 def _bootstrap_warnings(topics: int, differences: Sequence[Difference]) -> Iterator[str]:

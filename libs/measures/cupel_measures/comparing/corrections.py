@@ -10,8 +10,8 @@ from cupel_measures.model import Floats
 def holm(p: Sequence[float] | Floats) -> Floats:
     """Return p corrected by Holm's method (1979), float64[n].
 
-    Rejecting where the result is at most alpha bounds the probability of any false positive by alpha. Raises
-    ValueError if a p lies outside 0 to 1.
+    If the hypotheses with a corrected p of at most alpha are rejected, the probability of any false positive
+    is at most alpha. Raises ValueError if a p is not between 0 and 1.
     """
     values = _check_probabilities(p)
     order = np.argsort(values, kind="stable")
@@ -22,8 +22,8 @@ def holm(p: Sequence[float] | Floats) -> Floats:
 def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
     """Return p corrected by the method of Benjamini and Hochberg (1995), float64[n].
 
-    Rejecting where the result is at most alpha bounds the false discovery rate by alpha. Raises ValueError if
-    a p lies outside 0 to 1.
+    If the hypotheses with a corrected p of at most alpha are rejected, the false discovery rate is at most
+    alpha for independent tests. Raises ValueError if a p is not between 0 and 1.
     """
     values = _check_probabilities(p)
     order = np.argsort(values, kind="stable")[::-1]
@@ -54,12 +54,13 @@ def _restore_order(order: Iterable[int], values: Floats) -> Floats:
 def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
     """Return the groups of each system; two systems share a group unless they differ significantly.
 
-    Systems and groups are numbered from the best one, starting at 0 (letters a, b, ...). different: the
-    pairs that differ significantly. Groups are maximal: each other system differs from some member. If the
-    groups are ranges of neighbours, as for Tukey's HSD, they are those of the insert-and-absorb method
-    (Piepho 2004), which returns all maximal groups. In general there may be exponentially many, so groups are
-    added only until every pair that does not differ shares one (Gramm et al. 2007). Raises ValueError if a
-    pair is not two of the systems.
+    systems: number of systems. different: the pairs of systems that differ significantly. Systems and groups
+    are numbered from 0 for the best (letters a, b, ...). Groups are maximal: each system outside a group
+    differs significantly from a member. If all groups are ranges of adjacent systems, as for Tukey's HSD, the
+    result is that of the insert-and-absorb method (Piepho 2004), which returns all maximal groups. In general
+    the number of maximal groups can be exponential. Groups are therefore added only until all pairs that do
+    not differ significantly share a group (Gramm et al. 2007). Raises ValueError unless each pair consists of
+    two of the systems.
     """
     similar = [(1 << systems) - 1 for _ in range(systems)]  # sets of systems as bits
     for first, second in different:
@@ -76,7 +77,7 @@ def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[in
 
 
 def _cover(similar: Sequence[int]) -> Iterator[int]:
-    """Yield maximal sets of similar systems until each similar pair, and each system, is in one of them."""
+    """Yield maximal sets of similar systems until they cover every similar pair and every system."""
     uncovered = list(similar)  # each system is similar to itself
     for system in range(len(similar)):
         while uncovered[system]:

@@ -1,4 +1,4 @@
-"""The outcome of a paired test, and the checks of the scores that comparisons are given."""
+"""The outcome of a paired test, and checks of the scores that are compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def matrix(scores: Sequence[Sequence[float]] | Floats) -> Floats:
 
 
 def undefined_reason(*scores: Floats) -> str | None:
-    """Return why no statistic of `scores` is defined, or None if they can be used."""
+    """Return the reason why `scores` cannot be compared, or None."""
     if any(values.size == 0 for values in scores):
         return "there are no scores"
     if not all(np.isfinite(values).all() for values in scores):
@@ -61,7 +61,7 @@ def undefined_reason(*scores: Floats) -> str | None:
 
 
 def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
-    """Return a warning if `method` takes means or differences, but the scale does not allow them."""
+    """Return a warning if the scale does not allow the means that `method` computes, else nothing."""
     if "mean" in OPERATIONS[scale]:
         return ()
     actual = "an ordinal scale" if scale == "ordinal" else "neither an interval nor an ordinal scale"
@@ -71,7 +71,7 @@ def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
 def mean(values: Floats) -> Floats:
     """Return the mean along the first axis.
 
-    Rows are added one after another, so the result has the same bits in a batch of any size.
+    Rows are added one after another, so the bits of a result do not depend on the number of columns.
     """
     total: Floats = np.cumsum(values, axis=0)[-1]
     return total / len(values)

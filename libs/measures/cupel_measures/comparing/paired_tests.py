@@ -14,9 +14,9 @@ from cupel_measures.model import Floats
 Vector = Sequence[float] | Floats
 
 FAR = 1000.0
-"""Above this t, scipy's noncentral t loses digits; the approximation has a relative error below 2e-5."""
+"""Above this t, scipy's noncentral t loses digits. The approximation has a relative error below 2e-5."""
 
-ROUNDED = "the differences are equal on every topic except for rounding errors, on which t depends"
+ROUNDED = "the differences are equal on every topic except for rounding errors, so t is not reliable"
 
 
 def t_test(
@@ -42,7 +42,7 @@ def t_test(
     if _is_constant((x - y) / np.abs(x - y).max()):
         outcome = replace(outcome, warnings=(*outcome.warnings, ROUNDED))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # scipy warns of lost digits, as ROUNDED does
+        warnings.simplefilter("ignore", RuntimeWarning)  # ROUNDED replaces the warning of scipy
         result = ttest_rel(x, y)
     low, high = result.confidence_interval(confidence)
     return replace(
@@ -75,7 +75,7 @@ def sign_test(first: Vector, second: Vector, *, scale: ScaleType = "interval") -
     """Return the sign test, two-sided.
 
     The statistic is the number of topics where the first system is better. Topics with equal scores do not
-    count. The test only compares scores, so it is valid on any scale.
+    count. The test uses only the order of the scores, so it is valid on any scale.
     """
     from scipy.stats import binomtest
 
@@ -102,7 +102,7 @@ TESTS: Mapping[str, Callable[..., Outcome]] = {
 def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
     """Return the smallest p that a test can have on a number of topics; 0 for the t-test.
 
-    replicates: of the randomisation test and the simultaneous tests.
+    replicates: number of replicates of the randomisation test and the simultaneous tests.
     """
     if test == "t":
         return 0.0
@@ -113,7 +113,7 @@ def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
 
 @dataclass(frozen=True)
 class EffectSize:
-    """The mean difference in standard deviations of the differences, with its confidence interval.
+    """The mean difference divided by the standard deviation of the differences, with its confidence interval.
 
     undefined: why the effect size and its interval are None.
     """
@@ -126,17 +126,17 @@ class EffectSize:
 def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> EffectSize:
     """Return Cohen's d for pairs: mean / standard deviation (n - 1) of the differences.
 
-    The interval inverts the noncentral t distribution with noncentrality d sqrt(n). Under the lower bound, a
-    t above the observed one has probability (1 - confidence) / 2; under the upper bound, a t below it has.
-    Raises ValueError if the confidence is
-    not allowed (see `check_confidence`).
+    The interval inverts the noncentral t distribution with noncentrality d sqrt(n). If the lower bound is the
+    true effect, a t above the observed t has probability (1 - confidence) / 2. If the upper bound is the true
+    effect, a t below the observed t has this probability. Raises ValueError if the confidence is not allowed
+    (see `check_confidence`).
     """
     check_confidence(confidence)
     return effect_size_at(first, second, confidence)
 
 
 def effect_size_at(first: Vector, second: Vector, confidence: float) -> EffectSize:
-    """Return `effect_size` at any confidence, such as that of one of many simultaneous intervals."""
+    """Return `effect_size` without a check of the confidence, which is high for simultaneous intervals."""
     from scipy.special import chdtri, nctdtrinc
 
     x, y = paired(first, second)
@@ -157,7 +157,7 @@ def effect_size_at(first: Vector, second: Vector, confidence: float) -> EffectSi
 
 
 def _estimate(x: Floats, y: Floats, warnings: tuple[str, ...]) -> Outcome:
-    """Return the mean difference without a test, or why it is undefined."""
+    """Return the mean difference without a test, or the reason why it is undefined."""
     if (reason := undefined_reason(x, y)) is not None:
         return Outcome(n=len(x), warnings=warnings, undefined=reason)
     return Outcome(n=len(x), estimate=float(mean((x - y)[:, None])[0]), warnings=warnings)

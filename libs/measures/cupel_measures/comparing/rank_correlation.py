@@ -23,7 +23,10 @@ UNDEFINED = "a score is undefined"
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation of n systems from -1 to 1 (overlap: 0 to 1); `undefined` says why it is None."""
+    """The correlation of two rankings of n systems, from -1 to 1 (overlap: from 0 to 1).
+
+    undefined: the reason why the value is None.
+    """
 
     value: float | None
     n: int
@@ -34,7 +37,7 @@ class Correlation:
 class TopicCorrelation:
     """The correlation on each topic, and the mean over the topics where it is defined.
 
-    topics: None for topics where the correlation is undefined.
+    topics: the correlation on each topic; None if it is undefined. undefined: the reason why `value` is None.
     """
 
     value: float | None
@@ -50,9 +53,10 @@ class TopicCorrelation:
 def tau_b(first: Scores, second: Scores) -> Correlation:
     """Return Kendall's tau-b between scores of the same systems under two measures.
 
-    (P - Q) / sqrt((P + Q + T) (P + Q + U)) with P concordant and Q discordant pairs of systems, T pairs that
-    are tied in the first alone, and U pairs that are tied in the second alone (Ferrante et al., TKDE 2019,
-    equation 7). Only equal scores are tied. Undefined if all scores under one measure are equal.
+    tau-b is (P - Q) / sqrt((P + Q + T) (P + Q + U)) (Ferrante et al., TKDE 2019, equation 7). P is the number
+    of concordant pairs of systems, Q of discordant pairs, T of pairs tied only under the first measure, and U
+    of pairs tied only under the second. Only equal scores are tied. The result is undefined if all scores
+    under one measure are equal.
     """
     if _has_nan(first, second):
         return Correlation(None, len(first), UNDEFINED)
@@ -80,10 +84,10 @@ def tau_b_by_topic(first: Sequence[Scores] | Floats, second: Sequence[Scores] | 
 def tau_ap(truth: Scores, estimate: Scores) -> Correlation:
     """Return tau AP, which gives more weight to swaps near the top of the estimated ranking.
 
-    2 / (n - 1) * sum over ranks i = 2..n of C(i) / (i - 1) - 1. C(i) is how many of the systems above rank i
-    are also above it in the true ranking (Yilmaz, Aslam and Robertson, SIGIR 2008). With ties the result is
-    the mean over all orders of the tied systems, in closed form. A pair that is tied in the truth counts as
-    half correct. All orders of systems that are tied in the estimate have the same probability.
+    tau AP is 2 / (n - 1) * sum over ranks i = 2..n of C(i) / (i - 1) - 1 (Yilmaz, Aslam and Robertson, SIGIR
+    2008). C(i) counts the systems above rank i that the true ranking also places above the system at rank i.
+    If systems are tied in the estimate, the result is the mean over all their orders, in closed form. A pair
+    that is tied in the truth counts as half correct.
     """
     if _has_nan(truth, estimate):
         return Correlation(None, len(truth), UNDEFINED)
@@ -108,9 +112,10 @@ def tau_ap(truth: Scores, estimate: Scores) -> Correlation:
 def overlap(first: Scores, second: Scores, *, p: float = 0.9) -> Correlation:
     """Return the extrapolated rank-biased overlap of two rankings of the same systems.
 
-    A(n) p^n + (1 - p) / p * sum over depths d of A(d) p^d (Webber, Moffat and Zobel, TOIS 2010, equation 32).
-    The agreement A(d) is 2 X / (|S| + |T|), where S and T are the systems at rank d or better, and X of them
-    are in both. Tied systems share the best of their ranks.
+    The overlap is A(n) p^n + (1 - p) / p * sum over depths d of A(d) p^d (Webber, Moffat and Zobel, TOIS
+    2010, equation 32). The agreement A(d) is 2 X / (|S| + |T|). S and T contain the systems at rank d or
+    better in the first and in the second ranking, and X is the number of systems in both. Tied systems share
+    the best of their ranks.
     """
     if not 0 < p < 1:
         raise ValueError(f"p must be between 0 and 1, got {p}")
@@ -139,9 +144,9 @@ def _best_ranks(scores: Scores) -> Ints:
 
 
 def levels(scores: Scores) -> Levels:
-    """Return, for each score, how many different scores are smaller, int32[n].
+    """Return the number of distinct smaller scores for each score, int32[n].
 
-    The result has the order and the ties of the scores, also where they are exact numbers.
+    The result has the same order and the same ties as the scores, even if they are exact numbers.
     """
     values: list[Any] = scores.tolist() if isinstance(scores, np.ndarray) else list(scores)
     level_of = {value: level for level, value in enumerate(sorted(set(values)))}

@@ -25,14 +25,14 @@ from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats, Ints
 
 BLOCK = 250
-"""Replicates per block, so that a block's arrays stay in the processor cache."""
+"""Number of replicates per block, so that the arrays of a block stay in the processor cache."""
 AT_ONCE = 512
-"""Columns whose replicates are kept in memory at the same time."""
+"""Number of columns whose replicates are kept in memory at the same time."""
 REPLICATES, FLIPS = 10_000, 100_000
 SUREST = 1 - 1 / REPLICATES
 """Highest confidence for the default number of replicates; above it, tails have less than one replicate."""
 PAIRS = 5000
-"""Pairs tested at the same time, to bound memory: 1,000 systems have half a million pairs."""
+"""Number of pairs tested at the same time, to limit memory: 1,000 systems have half a million pairs."""
 EXACT = 15
 """Largest number of topics for which all sign flips are enumerated."""
 DECIMALS = 12
@@ -41,7 +41,7 @@ DECIMALS = 12
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and the bounds of its confidence interval; `undefined` gives the reason if they are None."""
+    """A value and the bounds of its confidence interval. undefined: the reason why a field is None."""
 
     value: float | None
     low: float | None
@@ -50,7 +50,7 @@ class Interval:
 
 
 def counts(topics: int, replicates: int, seed: int) -> Iterator[Floats]:
-    """Yield bootstrap samples as float64[block, topics]: how often a replicate drew each topic."""
+    """Yield blocks of bootstrap samples, float64[block, topics]: how often each topic was drawn."""
     for block, begin in enumerate(range(0, replicates, BLOCK)):
         size = min(BLOCK, replicates - begin)
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
@@ -92,9 +92,10 @@ def intervals(
 ) -> tuple[Interval, ...]:
     """Return the bias-corrected accelerated bootstrap interval of the mean of every column (Efron 1987).
 
-    scores: float64[topics, systems], or differences of pairs of systems. A column with an undefined score is
-    undefined; on a single topic only the bounds are. A column of equal values has an interval of width 0.
-    Raises ValueError if the confidence is not allowed (see `check_confidence`).
+    scores: float64[topics, systems], or differences of pairs of systems. If a column has an undefined score,
+    its value and bounds are undefined. With a single topic, only the bounds are undefined. A column of equal
+    values has an interval of width 0. Raises ValueError if the confidence is not allowed (see
+    `check_confidence`).
     """
     check_confidence(confidence, replicates)
     values = matrix(scores)
@@ -177,13 +178,13 @@ def discriminative_power(
     seed: int = 0,
     scale: ScaleType = "interval",
 ) -> PairTests:
-    """Return the paired bootstrap test of all pairs of systems, two-sided.
+    """Run the two-sided paired bootstrap test of all pairs of systems.
 
-    Method of Maistro et al., CIKM 2021, section 4.3.2; the statistic is that of
+    The method is that of Maistro et al., CIKM 2021, section 4.3.2, with the statistic of
     `libs/measures/READINGS.md`, reading 6. scores: float64[topics, systems]. t is the mean difference divided
     by its standard error. A replicate draws topics with replacement from the centred differences. asl is the
-    share of replicates that are at least as extreme: 1 for two systems that never differ, 0 for a nonzero
-    difference that is the same on every topic.
+    share of replicates whose |t| is at least the observed |t|. It is 1 if two systems never differ, and 0 if
+    they differ by the same amount on every topic.
     """
     values, warnings = matrix(scores), scale_warnings(scale, "the paired bootstrap test")
     first, second = np.triu_indices(values.shape[1], 1)
@@ -225,7 +226,7 @@ def _no_pair(pairs: int) -> str | None:
 
 
 def standard_deviation(variance: Floats, means: Floats) -> Floats:
-    """Return standard deviations; those that are rounding errors are 0."""
+    """Return standard deviations; rounding errors become 0."""
     deviation = np.sqrt(np.maximum(variance, 0.0))
     return np.where(deviation < CLOSE, 0.0, deviation)
 
@@ -283,9 +284,9 @@ def randomisations(
     seed: int = 0,
     scale: ScaleType = "interval",
 ) -> list[Outcome]:
-    """Return `randomisation` of each column of `first` with that of `second`, float64[topics, pairs].
+    """Run `randomisation` on each column of `first` and the same column of `second`, float64[topics, pairs].
 
-    All pairs share the assignments of signs; the outcome of a pair does not depend on the others.
+    All pairs share the assignments of signs; the outcome of a pair does not depend on the other pairs.
     """
     x, y = matrix(first), matrix(second)
     if x.shape != y.shape:

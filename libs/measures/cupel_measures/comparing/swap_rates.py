@@ -20,7 +20,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class SwapCounts:
-    """Numbers of compared and swapped pairs of systems, int64[bins], by difference on the first topics."""
+    """Numbers of compared and swapped pairs of systems, int64[bins], by difference on the first set."""
 
     compared: Ints
     swapped: Ints
@@ -43,7 +43,8 @@ def count_swaps(
     left, right = np.triu_indices(len(x), 1)
     on_first, on_second = (np.round(means[left] - means[right], DECIMALS) for means in (x, y))
     ordered = on_first != 0
-    quotient = np.floor(np.round(np.abs(on_first[ordered]) / width, 9))  # 0.03 / 0.01 is less than 3
+    # Rounding is necessary because 0.03 / 0.01 is less than 3 in floats.
+    quotient = np.floor(np.round(np.abs(on_first[ordered]) / width, 9))
     bin_of = np.minimum(quotient, bins - 1).astype(np.int64)
     swapped = on_first[ordered] * np.sign(on_second[ordered]) < 0
     return SwapCounts(np.bincount(bin_of, minlength=bins), np.bincount(bin_of[swapped], minlength=bins))
@@ -51,7 +52,7 @@ def count_swaps(
 
 @dataclass(frozen=True)
 class ExponentialDecline:
-    """A rate of a * exp(-b * topics)."""
+    """A rate that declines with the number of topics: a * exp(-b * topics)."""
 
     a: float
     b: float
@@ -67,7 +68,7 @@ class ExponentialDecline:
 def fit_decline(
     topics: Sequence[int], rates: Sequence[float], weights: Sequence[float]
 ) -> ExponentialDecline | None:
-    """Fit an exponential curve that never rises to rates by number of topics, by weighted least squares.
+    """Fit an exponential decline to the rates for numbers of topics, by weighted least squares.
 
     Returns None if fewer than two different numbers of topics have a positive weight.
     """

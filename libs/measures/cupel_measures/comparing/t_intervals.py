@@ -14,10 +14,10 @@ def t_intervals(
 ) -> tuple[Interval, ...]:
     """Return the t interval of the mean of every column: mean +- t(n - 1) sd / sqrt(n).
 
-    scores: float64[topics, systems], or differences of pairs of systems. confidence: one for all columns, or
-    float64[systems]. A column with an undefined score is undefined; on a single topic only the bounds are. A
-    column of equal values has an interval of width 0. Raises ValueError if a single confidence is not allowed
-    (see `check_confidence`).
+    scores: float64[topics, systems], or differences of pairs of systems. confidence: one number for all
+    columns, or float64[systems]. If a column has an undefined score, its value and bounds are undefined. With
+    a single topic, only the bounds are undefined. A column of equal values has an interval of width 0. Raises
+    ValueError if a single number is not an allowed confidence (see `check_confidence`).
     """
     if isinstance(confidence, float):
         check_confidence(confidence)

@@ -1,7 +1,7 @@
-"""Power of the paired t-test: the smallest detectable difference, and the number of topics it needs.
+"""Power of the paired t-test: the smallest detectable difference, and the required number of topics.
 
-The two-sided test, by the noncentral t distribution (Sakai, Information Retrieval Journal 2016). The results
-are exact if differences are normally distributed.
+The test is two-sided. Its power follows from the noncentral t distribution (Sakai, Information Retrieval
+Journal 2016). The results are exact if differences are normally distributed.
 """
 
 import math

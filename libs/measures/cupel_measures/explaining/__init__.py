@@ -21,7 +21,7 @@ class Part(Protocol):
     """One part of an explanation."""
 
     def as_data(self) -> dict[str, Any]:
-        """Return values that JSON can hold; lists by topic follow the order of the topics in the qrels."""
+        """Return JSON-compatible values. Lists by topic have the order of the topics in the qrels."""
 
 
 ABOUT: Mapping[str, str] = {
@@ -53,7 +53,7 @@ class Explanation:
     parts: Mapping[str, Part | None]
 
     def as_data(self) -> dict[str, Any]:
-        """Return every part as values that JSON can hold; None (null) if the part does not apply.
+        """Return each part as JSON-compatible values, or as None (null) if the part does not apply.
 
         Lists under `by_topic` have one entry per topic of the qrels, in their order.
         """
@@ -70,13 +70,14 @@ def explain(
     about: Sequence[str] = tuple(ABOUT),
     seed: int = 0,
 ) -> dict[Measure, Explanation]:
-    """Explain the values of measures on a run. `ranking` must contain all its documents.
+    """Explain the values of measures on a run.
 
-    profile, depth: those of the explained score. Rankings are cut at `depth` after they are ordered, so
-    another order of ties may bring other documents above the cut. about: the requested parts, names in ABOUT.
-    seed: random seed for orders of ties, which are sampled if the values over all orders cannot be computed.
-    The explanation of a measure does not depend on other measures. Raises MeasureError if a measure is not
-    defined for the collection, and ValueError for an unknown name in `about`.
+    ranking: all documents of the run, without a cut. profile, depth: the profile and the depth with which the
+    run was scored. Rankings are ordered before they are cut, so the order of tied documents can decide which
+    of them are above the cut. about: names of the requested parts, from ABOUT. seed: random seed for orders
+    of tied documents. Orders are sampled if the values over all orders cannot be computed. The explanation of
+    a measure does not depend on other measures. Raises MeasureError if a measure is not defined for the
+    collection, and ValueError for an unknown name in `about`.
     """
     if unknown := [name for name in about if name not in ABOUT]:
         raise ValueError(f"unknown part {unknown[0]!r} of an explanation; choose from {', '.join(ABOUT)}")
@@ -91,6 +92,6 @@ def explain(
 def _explain_part(
     name: str, subject: ExplainedRun, measures: Sequence[Measure]
 ) -> dict[Measure, Part | None]:
-    """Return one part for each measure that it applies to."""
+    """Return the part `name` of the explanation of each measure to which it applies."""
     explained = [measure for measure in measures if name == "scale" or not measure.declaration.texts]
     return dict(zip(explained, _EXPLAINERS[name](subject, explained), strict=True))

@@ -1,7 +1,8 @@
 """Expected values over all orders of tied documents, by closed forms (McSherry and Najork, ECIR 2008).
 
 A group of n tied documents contains r relevant ones. Each of its ranks has a relevant document with
-probability r/n. The r - 1 others are then distributed uniformly over the n - 1 other ranks.
+probability r/n. Given a relevant document at one rank, the other r - 1 relevant documents are distributed
+uniformly over the other n - 1 ranks.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,8 +27,8 @@ from cupel_measures.scoring.view import AspectView
 class TiedHits:
     """Retrieved documents of the pool, with the ranks that their tie groups occupy.
 
-    rows: the hits at their ranks. first, last: int64[n], the first and last rank of each hit's tie group.
-    depth: deepest rank that counts.
+    rows: the rows of the joined run, with the hits. first, last: int64[n], the first and last rank of each
+    hit's tie group. depth: deepest rank that counts.
     """
 
     rows: Rows
@@ -42,7 +43,10 @@ class TiedHits:
 
     @property
     def condensed(self) -> "TiedHits":
-        """The hits after removing all unjudged documents. No tie group may extend below depth."""
+        """The hits and tie groups after removing all unjudged documents.
+
+        No tie group may extend below `depth`.
+        """
         hits = self.rows.hits
         kept = self.rows.pool.judged[hits.document] & (self.first <= self.depth)
         judged = hits.only(kept).condensed
@@ -53,7 +57,7 @@ class TiedHits:
         return TiedHits(rows, first, first + size[group] - 1, DEEPEST)
 
     def groups(self, credited: Mask, gain: Floats, cutoff: int | None) -> "TieGroups":
-        """Return the tie groups that contain `credited` hits, with their total gains."""
+        """Return the tie groups with hits in `credited`, bool[n], and the total gains of these hits."""
         limit = min(self.depth, cutoff or DEEPEST)
         kept = credited & (self.first <= limit)
         row, first, last = self.rows.hits.row[kept], self.first[kept], self.last[kept]
@@ -82,8 +86,9 @@ def _numbers(row: Ints, first: Ints) -> Ints:
 class TieGroups:
     """Tie groups with credited documents, ordered by row and rank.
 
-    rows: number of rows. row, first, size: int64[G]. members: int64[G], number of credited documents. gain:
-    float64[G], their total gain. seen: int64[G], number of ranks of the group down to the cutoff.
+    rows: number of rows. row, first, size: int64[G], row, first rank and number of ranks. members: int64[G],
+    number of credited documents. gain: float64[G], their total gain. seen: int64[G], number of ranks of the
+    group down to the cutoff.
     """
 
     rows: int
@@ -100,7 +105,7 @@ class TieGroups:
         return group, np.arange(len(group)) - np.repeat(np.cumsum(self.seen) - self.seen, self.seen)
 
     def sum(self, values: Floats, group: Ints) -> Floats:
-        """Return the sum per row of one value per seen rank, float64[rows]."""
+        """Return the sum of `values` per row, float64[rows]. values, group: one entry per seen rank."""
         return np.bincount(self.row[group], weights=values, minlength=self.rows).astype(np.float64)
 
     def linear(self, weight: Callable[[Ints], Floats]) -> Floats:
@@ -132,7 +137,11 @@ def _f(hits: TiedHits, *, cutoff: int, rel: int | None) -> Floats:
 
 
 def _average_precision(hits: TiedHits, *, cutoff: int | None, rel: int | None) -> Floats:
-    """Return expected AP: c + (j - 1)(r - 1)/(n - 1) relevant documents precede one at position j."""
+    """Return expected AP.
+
+    Let c relevant documents precede the tie group. A relevant document at position j of the group is then
+    preceded by c + (j - 1)(r - 1)/(n - 1) relevant documents on average.
+    """
     groups = _relevant(hits, rel, cutoff)
     above = np.cumsum(groups.members) - groups.members
     start = np.searchsorted(groups.row, groups.row)
@@ -145,19 +154,20 @@ def _average_precision(hits: TiedHits, *, cutoff: int | None, rel: int | None) -
 
 
 def _reciprocal_rank(hits: TiedHits, *, cutoff: int | None, rel: int | None) -> Floats:
-    """Return expected RR: the first relevant document has position j with probability C(n-j, r-1)/C(n, r).
+    """Return expected RR.
 
-    It is in the first group that contains relevant documents.
+    The first relevant document is in the first group that contains relevant documents. It has position j in
+    this group with probability C(n-j, r-1)/C(n, r).
     """
-    groups, found = _relevant(hits, rel, cutoff), np.zeros(hits.rows.number)
+    groups, values = _relevant(hits, rel, cutoff), np.zeros(hits.rows.number)
     _, leaders = np.unique(groups.row, return_index=True)
     for leader in leaders.tolist():
         size, members = int(groups.size[leader]), int(groups.members[leader])
         place = np.arange(min(int(groups.seen[leader]), size - members + 1))
         missed = np.cumprod((size - members - place[:-1]) / (size - place[:-1]))
         probability = np.concatenate([[1.0], missed]) * members / (size - place)
-        found[groups.row[leader]] = np.cumsum(probability / (groups.first[leader] + place))[-1]
-    return found
+        values[groups.row[leader]] = np.cumsum(probability / (groups.first[leader] + place))[-1]
+    return values
 
 
 def _gained(hits: TiedHits, table: Floats, cutoff: int | None) -> TieGroups:
@@ -174,8 +184,8 @@ def _dcg(hits: TiedHits, *, base: Any, gains: Any, cutoff: int | None) -> Floats
 
 def _ndcg(hits: TiedHits, *, cutoff: int | None, dcg: str, gains: Any) -> Floats:
     table = gain_table(hits.rows, gains, exponential=dcg == "exp-log2")
-    found = _gained(hits, table, cutoff).linear(lambda rank: 1.0 / discounts.log2(rank))
-    return divided(found, hits.rows.pool.ideal_dcg(table, cutoff)[hits.rows.topic])
+    dcg_values = _gained(hits, table, cutoff).linear(lambda rank: 1.0 / discounts.log2(rank))
+    return divided(dcg_values, hits.rows.pool.ideal_dcg(table, cutoff)[hits.rows.topic])
 
 
 FORMS: Mapping[str, Callable[..., Floats]] = {
@@ -187,7 +197,7 @@ FORMS: Mapping[str, Callable[..., Floats]] = {
     "DCG": _dcg,
     "nDCG": _ndcg,
 }
-"""Functions of the hits and the measure's parameters to float64[rows], by the name of the measure."""
+"""Measure name -> function that computes expected values, float64[rows], from the hits and the parameters."""
 
 
 def has_closed_form(measure: Measure) -> bool:
@@ -206,7 +216,7 @@ def has_closed_form(measure: Measure) -> bool:
 def cuts_by_run_rank(measure: Measure) -> bool:
     """Return whether the cutoff is a rank of the run, as `depth` is.
 
-    It is not if unjudged documents are removed and the others are ranked again.
+    The cutoff of a judged-only measure is a rank of the run without unjudged documents instead.
     """
     of = measure.arguments.get("of")
     if of is None:
@@ -219,8 +229,8 @@ def expected(
 ) -> Floats:
     """Return the mean over all orders of tied documents, float64[T].
 
-    joined: the run without a cut; it is cut at `depth`. measure: bound, with `has_closed_form`. view: the
-    judgments.
+    view: the judgments. joined: the run without a cut; this function cuts it at `depth`. measure: a bound
+    measure for which `has_closed_form` is true.
     """
     arguments, combination = measure.arguments, measure.declaration.combination
     of: Any = arguments.get("of")

@@ -19,7 +19,7 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 MOST_TUPLES = 1000
-"""Largest number of label tuples that are listed completely; of more, only those of documents are listed."""
+"""Largest number of possible label tuples that are listed; above it, only those of documents are listed."""
 
 BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Last ranks of the bands in which documents are counted; a final band contains all deeper ranks."""
@@ -29,9 +29,10 @@ BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 class Component:
     """One aspect of a mean of scores.
 
-    measure: the measure under the aspect. weight: its share of all weights. value: the scores. part: for a
-    mean, weight * score; the parts add up to its value. For a harmonic mean, the share of the aspect in the
-    sum of weight / score, which is larger the more the aspect lowers the mean (1 for the only score of 0).
+    measure: the inner measure of the aspect. weight: the weight of the aspect divided by the sum of weights.
+    value: the scores of the inner measure. part: for a mean, weight * score, so the parts add up to the mean.
+    For a harmonic mean, the share of the aspect in the sum of weight / score. An aspect with a larger share
+    lowers the mean more; the share is 1 if only this aspect has score 0.
     """
 
     aspect: str
@@ -43,7 +44,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """A mean of scores by aspect, in the order of its aspects."""
+    """The components of a mean of scores by aspect, in the order of the aspects."""
 
     combination: Combination
     components: tuple[Component, ...]
@@ -66,8 +67,8 @@ class Components:
 class LabelClass:
     """The label tuples with the same distance from the best tuple.
 
-    labels: the tuples, as labels of the aspects. documents: int64[T, bands], number of retrieved documents
-    with these labels.
+    labels: the tuples, each with one label per aspect. documents: int64[T, bands], number of retrieved
+    documents with these labels.
     """
 
     distance: float
@@ -152,8 +153,8 @@ def _components(subject: ExplainedRun, measure: Measure, values: Floats) -> Comp
 def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
     """Return the share of each part in the sum of weight / score, float64[parts, T].
 
-    If the sum is infinite, the scores of 0 share it equally. A score of 0 counts if its weight is positive,
-    or if the value is 0 for no other reason (WHAM).
+    If the sum is infinite, the aspects with score 0 get equal shares and the others get none. A score of 0
+    counts if its weight is positive, or if the value is 0 although no such score is 0 (WHAM).
     """
     zero = (scores <= 0) & (weights > 0)
     zero = np.where((values <= 0) & ~zero.any(axis=0), scores <= 0, zero)
@@ -165,16 +166,16 @@ def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
 
 def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     arguments = measure.arguments
-    found = class_table(subject.view, **arguments)
-    aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in found.names]
+    classes = class_table(subject.view, **arguments)
+    aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in classes.names]
     cutoff, hits = cutoff_of(measure), Hits.of(subject.joined)
     bands = _bands(cutoff, int(subject.joined.retrieved.max(initial=1)))
     hits = hits.within(cutoff)
-    hits = hits.of_documents(_judged(found))
-    distances = np.array(found.distance_of)[found.which[hits.document]]
+    hits = hits.of_documents(_judged(classes))
+    distances = np.array(classes.distance_of)[classes.which[hits.document]]
     rows = []
-    tuples = _tuples(subject, found, arguments)
-    for distance, weight in zip(found.distances, found.weights, strict=True):
+    tuples = _tuples(subject, classes, arguments)
+    for distance, weight in zip(classes.distances, classes.weights, strict=True):
         if of_class := sorted(tuples.get(distance, ()), reverse=True):
             labels = tuple(_named(indices, aspects) for indices in of_class)
             documents = _counted(hits.only(np.asarray(distances == distance)), bands)
@@ -182,22 +183,26 @@ def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     retrieved = np.stack(
         [np.clip(subject.joined.retrieved - first + 1, 0, last - first + 1) for first, last in bands], axis=1
     )
-    return ClassBreakdown(found.names, bands, tuple(rows), retrieved - _counted(hits, bands))
+    return ClassBreakdown(classes.names, bands, tuple(rows), retrieved - _counted(hits, bands))
 
 
 def _tuples(
-    subject: ExplainedRun, found: Classes, arguments: dict[str, Any]
+    subject: ExplainedRun, classes: Classes, arguments: dict[str, Any]
 ) -> dict[int, list[tuple[int, ...]]]:
-    """Return the possible tuples of label indices by distance; if there are too many, those of documents."""
+    """Return the possible tuples of label indices by distance.
+
+    Return only the tuples of judged documents if there are more than MOST_TUPLES possible ones, and for
+    `label_set=observed`.
+    """
     qrels, name = subject.qrels, arguments["label_set"]
-    aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in found.names]
-    judged = np.unique(found.which[_judged(found)]).tolist()
-    possible: Iterable[tuple[int, ...]] = (found.tuples[place] for place in judged)
+    aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in classes.names]
+    judged = np.unique(classes.which[_judged(classes)]).tolist()
+    possible: Iterable[tuple[int, ...]] = (classes.tuples[place] for place in judged)
     if name == "cartesian" and math.prod(len(aspect.labels) for aspect in aspects) <= MOST_TUPLES:
         possible = product(*(range(len(aspect.labels)) for aspect in aspects))
     elif name in qrels.label_sets:
         declared = qrels.label_sets[name]
-        order = [declared.aspects.index(aspect) for aspect in found.names]
+        order = [declared.aspects.index(aspect) for aspect in classes.names]
         possible = (tuple(label_tuple[place] for place in order) for label_tuple in declared.tuples)
     table = deviations(aspects, dict(arguments["embedding"] or ()), arguments["distance"])
     by_distance: dict[int, list[tuple[int, ...]]] = {}
@@ -206,9 +211,9 @@ def _tuples(
     return by_distance
 
 
-def _judged(found: Classes) -> Mask:
+def _judged(classes: Classes) -> Mask:
     """Return which documents are judged for at least one of the aspects, bool[D]."""
-    return np.asarray((found.labels >= NEGATIVE).any(axis=0))
+    return np.asarray((classes.labels >= NEGATIVE).any(axis=0))
 
 
 def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, ...]:
@@ -216,7 +221,7 @@ def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, .
 
 
 def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dict[str, Any]) -> float:
-    """Return the distance of a tuple from the best one, in the units of the embedding."""
+    """Return the distance of a label tuple from the best tuple, in the units of the embedding."""
     given = dict(arguments["embedding"] or ())
     places = [given.get(aspect.name, aspect.embedding) for aspect in aspects]
     away = [float(of[-1]) - float(of[label]) for of, label in zip(places, labels, strict=True)]
@@ -226,7 +231,7 @@ def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dic
 
 
 def _bands(cutoff: int | None, deepest: int) -> tuple[tuple[int, int], ...]:
-    """Return the first and last rank of each band, down to the cutoff or the deepest rank of the run."""
+    """Return the first and last rank of each band, down to the cutoff, or to `deepest` if that is less."""
     last = max(1, deepest if cutoff is None else min(cutoff, deepest))
     ends = [*(end for end in BANDS if end < last), last]
     return tuple(zip([1, *(end + 1 for end in ends[:-1])], ends, strict=True))

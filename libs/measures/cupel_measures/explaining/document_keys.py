@@ -12,14 +12,14 @@ from cupel_measures.scoring.subtopics import SubtopicPool
 from cupel_measures.scoring.view import AspectView
 
 LEAST = -9
-"""A key below every state of a label."""
+"""Sort key of an unjudged document, less than NEGATIVE, UNJUDGED, ABSENT and every label index."""
 
 
 def document_keys(view: AspectView, measure: Measure, aspect: str | None = None) -> Keys | None:
     """Return sort keys of the pooled documents, with larger keys for better documents.
 
-    Moving a document above one that is not better by any key never lowers the value of the bound measure.
-    Return None if the measure is exempt from that law or compares labels in another way.
+    Let a document be moved above another one that is not better by any key. The value of the bound measure
+    then never falls. Return None for a measure without such keys.
     """
     declaration, arguments = measure.declaration, measure.arguments
     if SWAP in declaration.exempt:
@@ -31,15 +31,18 @@ def document_keys(view: AspectView, measure: Measure, aspect: str | None = None)
     if declaration.combination == "classes":
         return _in_pool(arguments["of"], weighed(view, **arguments))
     if declaration.combination is not None:
-        found = [document_keys(view, inner(arguments["of"], name), name) for name in arguments["aspects"]]
-        return None if None in found else [key for keys in found for key in keys or ()]
+        by_aspect = [document_keys(view, inner(arguments["of"], name), name) for name in arguments["aspects"]]
+        return None if None in by_aspect else [key for keys in by_aspect for key in keys or ()]
     if declaration.combines:
         return None
     return _in_pool(measure, view.pool(aspect or arguments["aspect"] or view.qrels.aspects[0].name))
 
 
 def _in_pool(measure: Measure, pool: Pool) -> Keys:
-    """Return the labels, and any gains that the measure sets, because these may order labels differently."""
+    """Return the labels as a key, and the gains that the measure sets as another one.
+
+    Such gains need not have the order of the labels.
+    """
     arguments = measure.arguments
     keys: Keys = [pool.labels]
     if arguments.get("gains"):
@@ -50,7 +53,7 @@ def _in_pool(measure: Measure, pool: Pool) -> Keys:
 
 
 def _by_subtopic(pool: SubtopicPool, rel: int | None) -> Keys:
-    """Return whether a document is judged, and whether it is relevant to each subtopic of its topic."""
+    """Return two kinds of keys: whether a document is judged, and whether it is relevant to a subtopic."""
     relevance = pool.relevance(rel)
     document = np.repeat(np.arange(len(pool.topic_of)), np.diff(relevance.starts))
     first = np.searchsorted(relevance.topic, relevance.topic)

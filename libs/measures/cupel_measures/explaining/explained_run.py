@@ -16,7 +16,11 @@ from cupel_measures.scoring.view import AspectView
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedRun:
-    """A run with its qrels and options. depth: where rankings are cut. seed: seeds the orders of ties."""
+    """A run with its qrels and options.
+
+    depth: rank at which rankings are cut. seed: random seed for orders of tied documents. memory: computed
+    values by measure.
+    """
 
     qrels: Qrels
     ranking: Ranking
@@ -27,12 +31,12 @@ class ExplainedRun:
 
     @cached_property
     def uncut(self) -> Joined:
-        """The run under the qrels without a cut, which would split tie groups."""
+        """The run joined with the qrels, without a cut, because a cut would split tie groups."""
         return join(self.ranking, self.qrels, profile=self.profile)
 
     @cached_property
     def joined(self) -> Joined:
-        """The run as it is scored."""
+        """The run joined with the qrels and cut at `depth`, as for scoring."""
         if self.depth is None:
             return self.uncut
         return join(self.ranking, self.qrels, profile=self.profile, depth=self.depth)
@@ -48,14 +52,14 @@ class ExplainedRun:
         return self.memory[measure]
 
     def aspects_of(self, measure: Measure) -> list[str]:
-        """Return the aspects that a measure uses, in the collection's order; none for subtopics."""
+        """Return the aspects that a measure uses, in the collection's order; none if it uses subtopics."""
         if measure.declaration.subtopics:
             return []
         arguments, order = measure.bound(self.qrels.aspects).arguments, self._order
         if not measure.declaration.combines:
             return [arguments["aspect"] or order[0]]
         seen = {*(arguments.get("aspects") or ()), *(arguments.get("understandability") or ())}
-        if "aspect" in arguments:  # topicality, besides understandability
+        if "aspect" in arguments:  # the topical aspect, in addition to those of understandability
             seen.add(arguments["aspect"] or order[0])
         return [name for name in order if name in seen]
 
@@ -66,7 +70,7 @@ class ExplainedRun:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Values of a measure. by_topic: float64[T]. total: the measure's aggregate of them."""
+    """Values of a measure. by_topic: float64[T]. total: their aggregate over topics."""
 
     total: float
     by_topic: Floats

@@ -1,10 +1,12 @@
 """The effect of unjudged documents on a score.
 
-The documents in question are those of the run, down to the measure's cutoff, that are not judged for an
-aspect that the measure uses. Two scenarios are always reported. `as_lowest` is the score as it stands. For
-`as_highest`, each document gets the highest label of every aspect it is not judged for. For measures of
-subtopics it is relevant to every subtopic of its topic. It thereby joins the pool, the recall base and the
-ideal ranking.
+A document counts as unjudged if it is not judged for an aspect that the measure uses. Only documents of the
+run down to the measure's cutoff are considered. Two scenarios are always reported:
+
+- `as_lowest`: the score without changes.
+- `as_highest`: the score if each unjudged document has the highest label of every aspect for which it is not
+  judged. For measures of subtopics, it is relevant to every subtopic of its topic. Such a document also joins
+  the pool, the recall base and the ideal ranking.
 
 The scenarios are not bounds in general: if an unjudged document becomes relevant, the value of a measure with
 a recall base or an ideal ranking can fall. They are bounds if a better label of a retrieved document never
@@ -35,9 +37,11 @@ class JudgmentBounds:
     """The effect of the unjudged documents of a run on a score.
 
     cutoff: deepest rank that counts; None for all. unjudged: by aspect ("subtopics" for judgments by
-    subtopic), the share of unjudged documents among those retrieved down to the cutoff (0 if there are none),
-    and its mean over topics. as_highest: None if the collection does not allow such judgments; `refused` says
-    why. least, greatest: bounds over all labels; None if they are unknown.
+    subtopic), the share of unjudged documents among the documents retrieved down to the cutoff, and its mean
+    over topics; the share is 0 for an empty ranking. as_lowest, as_highest: the scores of the two scenarios
+    (see the module). as_highest is None if the measure does not allow the highest labels, for example because
+    a declared label set excludes them; `refused` is then the error message. least, greatest: bounds over all
+    labels; None if they are unknown.
     """
 
     cutoff: int | None
@@ -49,10 +53,10 @@ class JudgmentBounds:
     refused: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        found = as_data({name: getattr(self, name) for name in SCENARIOS})
+        scenarios = as_data({name: getattr(self, name) for name in SCENARIOS})
         shares = as_data(dict(self.unjudged))
-        found["by_topic"]["unjudged"] = shares.pop("by_topic")
-        return {"cutoff": self.cutoff, "unjudged": shares, **found, "refused": self.refused}
+        scenarios["by_topic"]["unjudged"] = shares.pop("by_topic")
+        return {"cutoff": self.cutoff, "unjudged": shares, **scenarios, "refused": self.refused}
 
 
 SCENARIOS = ("as_lowest", "as_highest", "least", "greatest")
@@ -95,18 +99,18 @@ def _judgments(subject: ExplainedRun, measure: Measure, highest: Floats | str) -
 
 
 def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Floats | str]:
-    """Return float64[T] per measure, or the reason why it is undefined."""
-    found: dict[Measure, Floats | str] = {}
+    """Return the values of each measure with highest labels, float64[T], or why they are undefined."""
+    values: dict[Measure, Floats | str] = {}
     for cutoff in dict.fromkeys(map(cutoff_of, measures)):
         qrels = unjudged_documents.with_highest_labels(subject, cutoff)
         joined = join(subject.ranking, qrels, profile=subject.profile, depth=subject.depth)
         for measure in measures:
             if cutoff_of(measure) == cutoff:
                 try:
-                    found[measure] = evaluate(qrels, joined, [measure]).values[measure]
-                except MeasureError as error:  # a declared label set may exclude such labels
-                    found[measure] = str(error)
-    return found
+                    values[measure] = evaluate(qrels, joined, [measure]).values[measure]
+                except MeasureError as error:  # a declared label set can exclude the highest labels
+                    values[measure] = str(error)
+    return values
 
 
 def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
@@ -116,9 +120,12 @@ def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
 def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
     """Return whether a better label of a retrieved document never lowers the value, with these parameters.
 
-    The value can fall in four cases: for judged-only measures, because a judgment changes ranks; for observed
-    classes, because they depend on all labels; for given gains that fall along the scale; and for aspects
-    with different cutoffs, because a document may join the recall base of one aspect only.
+    The value of a measure that is declared as rising can still fall in four cases:
+
+    - judged-only measures, because a judgment changes ranks;
+    - observed classes (TOMA), because they depend on all labels;
+    - gains in the parameters that fall along the scale, and any such gains within TOMA;
+    - different cutoffs by aspect, because a document can join the recall base of one aspect only.
     """
     arguments, of = measure.arguments, inner_measures(measure)
     if (

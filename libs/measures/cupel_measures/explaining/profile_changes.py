@@ -1,4 +1,4 @@
-"""The changes of a score under each other profile."""
+"""The changes of a score if another profile is used."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ class ProfileChange:
     """The value of a measure under another profile.
 
     value: aggregate over topics. difference: value minus the explained value. topics: the topics whose values
-    change, with their values under the profile. because: the rules (RULES) of the
-    profile that change a value even without the profile's other rules.
+    change, with their values under the other profile. because: the rules (RULES) of the other profile that
+    change a value when only this rule is changed.
     """
 
     profile: str
@@ -83,15 +83,15 @@ def _change(
 
 def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile) -> list[Floats]:
     joined = join(subject.ranking, subject.qrels, profile=profile, depth=subject.depth)
-    found = evaluate(subject.qrels, joined, measures).values
-    return [found[measure] for measure in measures]
+    values = evaluate(subject.qrels, joined, measures).values
+    return [values[measure] for measure in measures]
 
 
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
-    """Return the rules of `profile` that change a measure when they are tried one at a time."""
-    found: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
+    """Return, by measure, the rules of `profile` that change its values when only this rule is changed."""
+    rules: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
     affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():
         setting = getattr(profile, rule)
@@ -100,5 +100,5 @@ def _because(
         values = _values(subject, affected, replace(subject.profile, **{rule: setting}))
         for measure, new in zip(affected, values, strict=True):
             if (new != subject.values(measure)).any():
-                found[measure] += (rule,)
-    return found
+                rules[measure] += (rule,)
+    return rules

@@ -15,8 +15,8 @@ from cupel_measures.model import Aspect
 class ScaleNote:
     """The scale type of a measure on a collection's aspects.
 
-    operations: those that the scale type allows. aggregate: how topics are aggregated. warning: a sentence if
-    the scale type does not allow that.
+    operations: the operations that the scale type allows. aggregate: the aggregate over topics. warning: a
+    sentence if the scale type does not allow the aggregate, else None.
     """
 
     type: ScaleType
@@ -38,7 +38,7 @@ def explain_scales(subject: ExplainedRun, measures: Sequence[Measure]) -> list[S
 
 
 def scale_of(measure: Measure, aspects: Sequence[Aspect]) -> ScaleNote:
-    """Return the scale type of a measure for a collection with `aspects`, and what it allows."""
+    """Return the scale type of a measure for a collection with `aspects`, and the operations it allows."""
     type_ = scale_type(measure, aspects)
     aggregate = measure.declaration.aggregate
     return ScaleNote(type_, OPERATIONS[type_], aggregate, warning(measure, aspects))

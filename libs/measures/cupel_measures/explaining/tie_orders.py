@@ -1,7 +1,7 @@
 """The possible orders of documents with equal scores.
 
-No measure distinguishes documents outside the pool. An order therefore consists of the ranks that the pooled
-documents of each tie group have within their group.
+Documents outside the pool are interchangeable for every measure. So only the ranks of the pooled documents
+distinguish two orders. A tie group is the set of documents of a topic with the same score.
 """
 
 import math
@@ -19,10 +19,10 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits
 
 SHUFFLES = 1000
-"""Largest number of orders per topic that are enumerated; above it, this many are drawn at random."""
+"""Largest number of orders per topic that are enumerated. If there are more, this number is sampled."""
 
 BLOCK = 1 << 20
-"""Number of documents in the orders that are created at the same time."""
+"""Approximate number of documents in a block of orders, which bounds the memory."""
 
 Keys = Sequence[NDArray[Any]]
 """Sort keys per pooled document. A document is at least as good as another one if all of its keys are."""
@@ -30,7 +30,10 @@ Keys = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class TieOrders:
-    """The orders of a run, one row per topic. uncut: the run without a cut. depth: where orders are cut."""
+    """The orders of a run.
+
+    uncut: the run without a cut, one row per topic. depth: rank at which orders are cut.
+    """
 
     uncut: Joined
     depth: int | None
@@ -41,7 +44,7 @@ class TieOrders:
 
     @cached_property
     def tied(self) -> NDArray[np.int64]:
-        """Indices of the hits that can have another rank, in groups that begin above the cut."""
+        """Indices of the tied hits, which can have another rank, in groups that begin at or above the cut."""
         reached = self.uncut.first <= (self.depth or self.uncut.first)
         return np.flatnonzero((self.uncut.last > self.uncut.first) & reached)
 
@@ -58,7 +61,10 @@ class TieOrders:
 
     @cached_property
     def split(self) -> Mask:
-        """Topics where the cut splits a tie group, so that another order has other documents, bool[T]."""
+        """Topics where the cut splits a tie group, bool[T].
+
+        The order decides which documents are above the cut.
+        """
         last = self.uncut.last[self.tied]
         return self._with(self.tied[last > (self.depth or DEEPEST)])
 
@@ -67,17 +73,17 @@ class TieOrders:
         return self._with(self._above(self.tied, cutoff))
 
     def _above(self, hits: Ints, cutoff: int | None) -> Ints:
-        """Return the elements of `hits` whose tie group begins above the cutoff."""
+        """Return the elements of `hits` whose tie group begins at or above the cutoff."""
         return hits[self.uncut.first[hits] <= (cutoff or DEEPEST)]
 
     def _with(self, hits: Ints) -> Mask:
         return np.bincount(self.hits.row[hits], minlength=self.hits.rows) > 0
 
     def comparable(self, keys: Keys, cutoff: int | None) -> Mask:
-        """Return bool[T]: whether all keys order the tied documents of the topic alike.
+        """Return bool[T]: whether all keys agree on the order of the tied documents of the topic.
 
-        Of any two tied documents, one is then at least as good as the other by every key. Tie groups that
-        begin below the cutoff are ignored.
+        They agree if, of any two tied documents, one is at least as good as the other by every key. Tie
+        groups that begin below the cutoff are ignored.
         """
         best_first, documents = self._best_first(keys)
         together = self.group[best_first][1:] == self.group[best_first][:-1]
@@ -86,9 +92,9 @@ class TieOrders:
         return ~self._with(self._above(self.tied[best_first][1:][against], cutoff))
 
     def extreme(self, keys: Keys, *, best: bool) -> Joined:
-        """Return the run with tied documents from best to worst by keys, or from worst to best.
+        """Return the run with tied documents sorted by keys, from best to worst or from worst to best.
 
-        Documents outside the pool are worst.
+        Documents outside the pool count as worse than all pooled ones.
         """
         best_first, _ = self._best_first(keys)
         hits = self.tied[best_first]
@@ -113,7 +119,7 @@ class TieOrders:
     def _has_few(self, topic: int) -> bool:
         orders = 1
         for first, last, members in self._groups(topic):
-            orders *= math.perm(last - first + 1, min(members, SHUFFLES))  # a lower bound is enough here
+            orders *= math.perm(last - first + 1, min(members, SHUFFLES))  # a lower bound suffices
             if orders > SHUFFLES:
                 return False
         return True
@@ -126,20 +132,20 @@ class TieOrders:
         return [(first, last, len(list(members))) for (first, last), members in groupby(pairs)]
 
     def sample_orders(self, topics: Sequence[int], seed: int) -> Iterator[tuple[Joined, Mapping[int, int]]]:
-        """Yield blocks of possible orders of `topics`, each with its number of orders of each topic.
+        """Yield blocks of possible orders of `topics`, with the number of orders per topic in the block.
 
-        A block has one row per order and topic: first the first order of every topic, then the second, and
-        so on. Rows are empty for a topic with fewer orders in the block, and for topics outside `topics`. The
-        orders of a topic depend only on the seed and the index of the topic.
+        A block has one row per order and topic. The rows of the first order of all topics come first, then
+        those of the second order, and so on. A row is empty if its topic has fewer orders in the block or is
+        not in `topics`. The orders of a topic depend only on the seed and the index of the topic.
         """
         size = int(self._retrieved[list(topics)].sum())
         number = min(max(1, BLOCK // max(size, self.hits.rows)), SHUFFLES)
         ranks = {topic: self._ranks(topic, seed, number) for topic in topics}
         for _ in range(-(-SHUFFLES // number)):
-            made = {topic: found for topic, of in ranks.items() if (found := next(of, None)) is not None}
+            made = {topic: chosen for topic, of in ranks.items() if (chosen := next(of, None)) is not None}
             if not made:
                 return
-            yield self._stack(made), {topic: len(found) for topic, found in made.items()}
+            yield self._stack(made), {topic: len(chosen) for topic, chosen in made.items()}
 
     @cached_property
     def _retrieved(self) -> Ints:
@@ -158,7 +164,10 @@ class TieOrders:
             yield ranks
 
     def _stack(self, made: Mapping[int, NDArray[np.int32]]) -> Joined:
-        """Return a block of `sample_orders`, cut at depth; made: ranks in each order, by topic."""
+        """Return a block of `sample_orders`, cut at depth.
+
+        made: by topic, the ranks of its hits in each order.
+        """
         topics, number = self.hits.rows, max(map(len, made.values()))
         lengths, retrieved = np.zeros((2, number, topics), dtype=np.int64)
         for topic, ranks in made.items():

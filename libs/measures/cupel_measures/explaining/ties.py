@@ -2,10 +2,11 @@
 
 Topics are independent, so the least, expected and greatest values are computed topic by topic.
 
-Moving a better document up never lowers a value (a law of the registry). If the keys of tied documents agree
-on their order, the extremes are therefore the orders by decreasing and increasing keys. For other topics all
-orders are tried if there are few. If there are many, the mean of the extremes of its parts bounds a mean of
-scores by aspect, and random orders give an estimate for other measures. Results name the method.
+Moving a better document up never lowers a value (a law of the registry). So if the keys of tied documents
+agree on their order, the orders by decreasing and by increasing keys give the extreme values. For any other
+topic, all orders are scored if there are few. If there are many, the method depends on the measure. A mean of
+scores by aspect is bounded by the mean of the extremes of these scores. Other measures are estimated from
+random orders. Results name the method.
 """
 
 import math
@@ -33,12 +34,12 @@ MeanMethod = Literal["exact", "closed form", "sampled"]
 class Ties:
     """The values over all orders of documents with equal scores.
 
-    value: the score as it stands. range_by: how least and greatest were computed. "exact"; "bounds" if some
-    topics have outer bounds that no order may reach; "sampled" if they are the extremes of random orders,
-    which other orders may exceed. expected_by: "exact" (no value depends on the order, or all orders were
-    tried), "closed form", or "sampled"; standard_error is then that of the mean over random orders. shuffles:
-    number of random orders of each sampled topic, else None. topics: number of topics whose value depends on
-    the order.
+    value: the score of the run. range_by: how least and greatest were computed: "exact"; "bounds" if some
+    topics have outer bounds that perhaps no order reaches; "sampled" if some are the extremes of random
+    orders, which other orders can exceed. expected_by: "exact" if no value depends on the order or all orders
+    were scored; "closed form"; or "sampled". standard_error: standard error of the mean over random orders;
+    None unless expected_by is "sampled". shuffles: number of random orders of each sampled topic; None if no
+    topic is sampled. topics: number of topics whose value depends on the order.
     """
 
     value: Series
@@ -74,11 +75,12 @@ def explain_ties(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Tie
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _KnownValues:
-    """The values of a measure that are known without trying orders.
+    """The values of a measure that are known without scoring several orders.
 
     exact: bool[T], topics whose least and greatest values are known. bounded: whether least and greatest are
-    outer bounds in all other topics; otherwise they are the value as it stands. closed: float64[T], expected
-    values by a closed form; None if there is none. unknown: topics whose orders have to be tried.
+    outer bounds for all other topics; if not, they are the score of the run there. closed: float64[T],
+    expected values by a closed form; None if the measure has no closed form. unknown: topics whose orders
+    have to be scored.
     """
 
     measure: Measure
@@ -137,9 +139,10 @@ class _KnownValues:
 
 
 def _has_bounds(measure: Measure) -> bool:
-    """Return whether the extremes of its parts bound a measure.
+    """Return whether the measure is bounded by the extremes of the scores by aspect.
 
-    They do not if H has a graded aspect, which is not the score of a part.
+    This holds for means of such scores. It does not hold for H with an aspect in `graded`, because the
+    component of this aspect is not such a score.
     """
     means = measure.declaration.combination in ("mean", "harmonic mean")
     return means and not measure.arguments.get("graded")
@@ -150,7 +153,7 @@ def _extremes(
 ) -> tuple[Floats, Floats]:
     """Return the values of the worst and the best order by `keys`, or outer bounds, float64[T] each."""
     worst, best = (_extreme(subject, orders, measure, keys, best=best) for best in (False, True))
-    return np.minimum(worst, value), np.maximum(best, value)  # differs only by rounding
+    return np.minimum(worst, value), np.maximum(best, value)  # min and max only correct rounding errors
 
 
 def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, *, best: bool) -> Floats:
@@ -162,9 +165,10 @@ def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: K
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PartByPart(AspectView):
-    """A view that scores each part of a mean in the worst (or best) order for that part.
+    """A view that scores each aspect of a mean in the worst (or best) order for this aspect.
 
-    If one order is the extreme for all parts, the mean is that of the order; else it is an outer bound.
+    If the same order is the extreme for all aspects, the mean is the value of this order. Otherwise it is an
+    outer bound.
     """
 
     orders: TieOrders
@@ -181,7 +185,7 @@ class _PartByPart(AspectView):
 
 @dataclass(frozen=True, eq=False)
 class _TriedOrders:
-    """The values of a topic in some or all (`every`) of its orders."""
+    """The values of a topic in several orders. every: whether these are all orders of the topic."""
 
     values: Floats
     every: bool
@@ -205,21 +209,21 @@ Trials = Mapping[int, _TriedOrders]
 def _try_orders(
     subject: ExplainedRun, orders: TieOrders, unknown: Mapping[Measure, Sequence[int]]
 ) -> dict[Measure, Trials]:
-    """Return the values of each measure in orders of the topics that are unknown for it."""
+    """Score orders of the topics in `unknown`. Return the values by measure and topic."""
     topics = sorted({topic for of_measure in unknown.values() for topic in of_measure})
     measures = [measure for measure, of_measure in unknown.items() if of_measure]
-    found: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in unknown.items()}
+    collected: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in unknown.items()}
     for joined, number in orders.sample_orders(topics, subject.seed) if topics else ():
         scores = evaluate(subject.qrels, joined, measures).values
         for measure in measures:
             values = scores[measure].reshape(-1, len(subject.qrels.topics))
             for topic in set(unknown[measure]) & number.keys():
-                found[measure][topic].append(values[: number[topic], topic])
+                collected[measure][topic].append(values[: number[topic], topic])
     return {
         measure: {
             topic: _TriedOrders(np.concatenate(values), topic in orders.few) for topic, values in of.items()
         }
-        for measure, of in found.items()
+        for measure, of in collected.items()
     }
 
 
@@ -256,7 +260,7 @@ def _method(closed: bool, every: bool, depends: bool) -> MeanMethod:
 
 
 def _expected(known: _KnownValues, value: Floats, trials: Trials, depends: Mask) -> tuple[Series, Series]:
-    """Return the expected values and their standard errors, which are 0 for exact values."""
+    """Return the expected values and their standard errors. The standard error of an exact value is 0."""
     measure, error = known.measure, np.zeros(len(value))
     if known.closed is not None:
         expected = np.where(depends, known.closed, value)
@@ -276,7 +280,7 @@ def _expected(known: _KnownValues, value: Floats, trials: Trials, depends: Mask)
 def _geometric(value: Floats, trials: Trials) -> tuple[float, float]:
     """Return the expected geometric mean and its standard error.
 
-    Topics are independent, so the expectations of the roots multiply.
+    Topics are independent, so the expected geometric mean is the product of the expected T-th roots.
     """
 
     def root(score: float) -> float:

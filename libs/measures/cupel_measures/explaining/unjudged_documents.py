@@ -1,4 +1,4 @@
-"""The unjudged documents of a run, and the qrels in which they have the highest labels."""
+"""The unjudged documents of a run, and qrels in which these documents have the highest labels."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,18 +14,18 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 SUBTOPICS = "subtopics"
-"""Name that stands for judgments by subtopic in place of an aspect."""
+"""Key of judgments by subtopic where other keys are names of aspects."""
 
 
 def unjudged(subject: ExplainedRun, names: Iterable[str], cutoff: int | None) -> dict[str, Floats]:
-    """Return the share of unjudged documents down to `cutoff` per aspect, float64[T]."""
+    """Return the share of unjudged documents down to `cutoff`, float64[T], by aspect or SUBTOPICS."""
     seen, retrieved = Hits.of(subject.joined).within(cutoff), subject.joined.retrieved
     depth = retrieved if cutoff is None else np.minimum(retrieved, cutoff)
     return {name: divided(depth - seen.of_documents(_judged(subject, name)).number, depth) for name in names}
 
 
 def _judged(subject: ExplainedRun, name: str) -> Mask:
-    """Return which documents are judged for an aspect, or for subtopics, bool[D]."""
+    """Return bool[D]: which documents are judged for the aspect `name`, or by subtopic if it is SUBTOPICS."""
     if name == SUBTOPICS:
         return subject.view.by_subtopic.pool.judged
     return subject.view.pool(name).judged
@@ -35,7 +35,8 @@ def with_highest_labels(subject: ExplainedRun, cutoff: int | None) -> Qrels:
     """Return the qrels with every document of the run down to `cutoff` judged.
 
     A document gets the highest label of each aspect that it is not judged for. A document without judgments
-    by subtopic becomes relevant to all subtopics of its topic. Topics without such judgments keep none.
+    by subtopic becomes relevant to all subtopics of its topic. A topic without judgments by subtopic gets
+    none.
     """
     topic, document = _documents_outside_pools(subject, cutoff)
     merged = _MergedPools.of(subject.qrels, topic, document)
@@ -62,10 +63,10 @@ def with_highest_labels(subject: ExplainedRun, cutoff: int | None) -> Qrels:
 
 
 class _MergedPools:
-    """Pooled and new documents together, in the order of a pool.
+    """Pooled and new documents together, sorted by topic and id.
 
-    order: int64[n], indices into the pooled documents followed by the new ones. place: its inverse. topic:
-    int64[n], the topic of each document before ordering.
+    order: int64[n], indices into the pooled documents followed by the new ones. place: inverse of `order`.
+    topic: int64[n], the topic of each document before ordering.
     """
 
     def __init__(self, ids: list[bytes], topic: Ints, topics: int) -> None:
@@ -84,9 +85,9 @@ class _MergedPools:
 
 
 def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedPools) -> Subtopics:
-    """Return the judgments with `documents` relevant to all subtopics of their topics.
+    """Return the judgments, in which `documents` are relevant to all subtopics of their topics.
 
-    documents: their indices before ordering.
+    documents: indices before ordering by `merged`.
     """
     names = max(len(subtopics.names), 1)
     known = np.unique(merged.topic[subtopics.document] * names + subtopics.subtopic)
@@ -104,7 +105,7 @@ def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedP
 
 
 def _documents_outside_pools(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[bytes]]:
-    """Return the topics (rows) and ids of the run's documents down to `cutoff` that are in no pool."""
+    """Return topic indices and ids of the run's documents down to `cutoff` that are in no pool."""
     ranking, joined = subject.ranking, subject.joined
     number = {name: row for row, name in enumerate(subject.qrels.topics)}
     rows = np.array([number.get(name, -1) for name in ranking.topics], dtype=np.int64)

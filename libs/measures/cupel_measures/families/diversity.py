@@ -1,8 +1,8 @@
 """Measures of novelty and diversity, for judgments by subtopic.
 
 m is the number of subtopics of a topic with at least one relevant document; other subtopics do not count. A
-document is relevant to a subtopic if its judgment is at least `rel` (default: 1); a negative or missing
-judgment never is. The novelty gain of the document at rank r is
+document is relevant to a subtopic if its judgment is at least `rel` (default: 1). A document with a negative
+or missing judgment is not relevant. The novelty gain of the document at rank r is
 
     NG(r) = sum over the subtopics it is relevant to of (1 - alpha)^C(r-1),
 
@@ -31,18 +31,18 @@ Discounted = Callable[[Floats, NDArray[np.integer]], Floats]
 """A function of gains and their ranks that returns discounted gains."""
 
 OVER_GREEDY = (0.0, math.e / (math.e - 1.0))
-"""Bounds of a value divided by that of the greedy ideal ranking.
+"""Bounds of a score that is divided by the score of the greedy ideal ranking.
 
 At every depth the greedy choice reaches at least 1 - 1/e of the best coverage (Nemhauser, Wolsey and Fisher
 1978).
 """
 
 DEEPEST = 1_000_000
-"""Largest cutoff of a normaliser that sums over all ranks."""
+"""Largest cutoff of a normaliser, which is a sum over all ranks to the cutoff."""
 
 
 def above_ideal(values: Floats) -> Mask:
-    """Return bool: whether each value exceeds that of the greedy ideal by more than a rounding error."""
+    """Return whether each normalised score exceeds 1 by more than a rounding error, bool."""
     return values > 1.0 + 1e-9
 
 
@@ -72,7 +72,7 @@ def _novelty_sum(
 def _over_ideal(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None, cap: bool
 ) -> Floats:
-    """Return float64[rows]: the sum divided by that of the topic's greedy ideal ranking."""
+    """Return float64[rows]: the sum divided by the sum for the topic's greedy ideal ranking."""
     achieved = _novelty_sum(rows, discounted, rel, alpha, cutoff)
     ideal = _novelty_sum(rows.pool.ideal(rel, float(alpha), cutoff), discounted, rel, alpha, cutoff)
     values = divided(achieved, ideal[rows.topic])
@@ -82,7 +82,7 @@ def _over_ideal(
 def _over_all_new(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
 ) -> Floats:
-    """Return float64[rows]: the sum divided by that of documents relevant to all m subtopics."""
+    """Return float64[rows]: the sum divided by the sum for documents that are relevant to all m subtopics."""
     if cutoff is None or cutoff > DEEPEST:
         raise MeasureError(
             f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
@@ -121,9 +121,10 @@ def alpha_nDCG(
         NG(r) = sum over the document's subtopics of (1 - alpha)^C(r-1)
 
     C(r-1) is the number of documents above rank r that are relevant to the same subtopic. `alpha` is the
-    probability that one document on a subtopic satisfies the user; with 0 repetition costs nothing. The best
-    ranking is too expensive to compute, so the ideal ranking is greedy: at each rank it takes the remaining
-    judged document with the largest gain (ties, to 12 decimals: the largest document id).
+    probability that one document on a subtopic satisfies the user; with `alpha=0`, repetition costs nothing.
+    The best ranking is too expensive to compute, so the ideal ranking is greedy: at each rank it takes the
+    remaining judged document with the largest gain (ties after rounding to 12 decimals: the largest document
+    id).
 
     Caveat: the greedy ranking is not always the best, so a ranking can score slightly above 1. Such values
     are reported unchanged; `cap=True` limits them to 1.
@@ -154,9 +155,9 @@ def alpha_DCG(
         alpha_DCG@k = (sum over r <= k of NG(r) / log2(1 + r))
                       / (m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r))
 
-    The divisor is the value of documents that are each relevant to all m subtopics. The result equals that of
-    ndeval except at k = 1, where ndeval does not divide. It needs a cutoff. `normalise=False` leaves the sum
-    undivided and unbounded. NG is that of alpha_nDCG.
+    The divisor is the value of a ranking whose documents are all relevant to all m subtopics. The result
+    equals alpha-DCG of ndeval except at k = 1, where ndeval does not divide. It needs a cutoff.
+    `normalise=False` leaves the sum undivided and unbounded. NG is defined in alpha_nDCG.
 
     Caveat: few collections have documents relevant to all subtopics, so good rankings stay well below 1.
     Without the division, gains grow with the number of subtopics, and topics with many subtopics weigh more
@@ -190,14 +191,14 @@ def ERR_IA(
         ERR_IA(normalise=False)@k = mean of ERR over the m subtopics = alpha/m * sum over r <= k of NG(r) / r
         ERR_IA@k = ERR_IA(normalise=False)@k / (alpha * sum over r <= k of (1 - alpha)^(r-1) / r)
 
-    R is `alpha` for a document that is relevant to the subtopic, else 0: the probability that the user is
-    satisfied and stops. The default of 1/2 equals (2^g - 1) / 2^gmax for labels 0 and 1. All m subtopics are
-    equally likely. NG is that of alpha_nDCG. Equation 2 of Hui is printed without the factor R(r) and is then
-    unbounded (READINGS.md, reading 23).
+    R(r) is the probability that the user is satisfied and stops: `alpha` for a document that is relevant to
+    the subtopic, else 0. The default of 1/2 equals (2^g - 1) / 2^gmax for labels 0 and 1. All m subtopics are
+    equally likely. NG is defined in alpha_nDCG. Equation 2 of Hui is printed without the factor R(r) and is
+    then unbounded (READINGS.md, reading 23).
 
-    By default the value is divided by that of documents relevant to every subtopic, as in ndeval (except at k
-    = 1, where ndeval does not divide). This needs a cutoff. `normalise=False` gives the plain mean, at any
-    depth. Both order runs identically.
+    By default the value is divided by the value of a ranking whose documents are all relevant to every
+    subtopic, as in ndeval (except at k = 1, where ndeval does not divide). This requires a cutoff.
+    `normalise=False` gives the plain mean, at any depth. Both versions order runs identically.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: ERR_IA(normalise=False) 0.368056 = 0.5 / 3 *
     (1 + 1.5/2 + 1.5/4 + 0.5/6), ERR_IA@3 0.4375 = (1 + 1.5/2) / (3 * (1 + 0.5/2 + 0.25/3)), ERR_IA@20
@@ -223,11 +224,11 @@ def nERR_IA(
     alpha: Share = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised ERR_IA: ERR_IA divided by that of the topic's greedy ideal ranking.
+    """Normalised ERR_IA: ERR_IA divided by the ERR_IA of the topic's greedy ideal ranking.
 
         nERR_IA@k = (sum over r <= k of NG(r) / r) / (the same sum of the ideal ranking)
 
-    NG and the ideal ranking are those of alpha_nDCG.
+    NG and the ideal ranking are defined in alpha_nDCG.
 
     Caveat: the ideal ranking is greedy, so a value can be slightly above 1; `cap=True` limits it to 1.
 
@@ -253,8 +254,8 @@ def NRBP(
 
         NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r)
 
-    The whole run counts. NG is that of alpha_nDCG. With one subtopic and alpha = 0, NRBP equals RBP with p =
-    beta.
+    The whole run counts. NG is defined in alpha_nDCG. With one subtopic and alpha = 0, NRBP equals RBP with p
+    = beta.
 
     Equation 3 of Hui prints C(r) in place of C(r-1), which gives 1 - alpha times this value. `literal=True`
     computes it as printed (READINGS.md, reading 24).
@@ -282,12 +283,12 @@ def nNRBP(
     beta: Continuation = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised NRBP: NRBP divided by that of the topic's greedy ideal ranking.
+    """Normalised NRBP: NRBP divided by the NRBP of the topic's greedy ideal ranking.
 
         nNRBP = (sum over all ranks r of beta^(r-1) NG(r)) / (the same sum of the ideal ranking)
 
-    NG and the ideal ranking are those of alpha_nDCG. A topic without a relevant document scores 0; ndeval
-    reports no number there.
+    NG and the ideal ranking are defined in alpha_nDCG. A topic without a relevant document scores 0; ndeval
+    reports no number for it.
 
     Caveat: the ideal ranking is greedy, so a value can be slightly above 1; `cap=True` limits it to 1.
 
@@ -322,7 +323,7 @@ def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Float
 
         P_IA@k = (relevant pairs of document and subtopic in 1..k) / (k m)
 
-    The divisor uses k, also for a shorter run.
+    The divisor uses k, even if the run is shorter.
 
     Caveat: documents that repeat a subtopic gain as much as new ones, so novelty is not rewarded.
 

@@ -2,8 +2,9 @@
 
 Section 5 of Hui, Towards robust and reusable evaluation for novelty and diversity, PIKM 2014, describes the
 idea and leaves the construction open (READINGS.md, reading 26). Models of documents, subtopics and rankings
-are relative frequencies of words. Closeness is 1 minus a divergence. The model of a subtopic comes from the
-texts of the documents judged relevant to it; that of a ranking from its texts, judged or not.
+are relative frequencies of words. The closeness of two models decreases with their divergence. The model of a
+subtopic comes from the texts of its relevant documents. The model of a ranking comes from the texts of its
+documents, judged or not.
 """
 
 from typing import Annotated
@@ -56,45 +57,47 @@ def LMD(
 
         LMD = min(1, raw / raw of the mean of all subtopics)
         raw = mean over subtopics of 1 - JSD(ranking, subtopic)
-        ranking = sum over r <= depth of model(r) / log2(1 + r), over the sum of 1 / log2(1 + r)
+        ranking = (sum over r <= depth of model(r) / log2(1 + r)) / (sum over r <= depth of 1 / log2(1 + r))
 
-    1. The model of a document is the relative frequency of each of its words. With `smoothing` s it is 1 - s
-       times that, plus s times the relative frequency of the word in all texts. A document without words, or
-       with an unknown text, has a special word that occurs in no document.
+    1. The model of a document is the relative frequency of each of its words. With `smoothing` s, it is 1 - s
+       times this frequency plus s times the relative frequency of the word in all texts. The model of a
+       document without words, or with an unknown text, is a special word that occurs in no text.
 
     2. The model of a subtopic is the mean of the models of its relevant documents (judgment at least `rel`,
        default 1) that have words. Subtopics without such documents are ignored.
 
     3. The model of the ranking is a mixture of the models at ranks 1 to `depth`, with weights proportional to
-       1 / log2(1 + rank). A missing rank keeps its weight and has the special word. Judgments do not matter.
+       1 / log2(1 + rank). A rank below the end of the run keeps its weight and has the special word.
+       Judgments do not matter.
 
     4. Closeness is 1 - the Jensen-Shannon divergence to base 2 (`divergence=jsd`), or exp(-KL(theta ||
        ranking)) in nats, where theta is the subtopic (`divergence=kl`). `kl` needs smoothing, because a word
        that the ranking lacks would make the closeness 0.
 
-    5. LMD is the mean closeness to the subtopics, divided by that of the mean of all subtopics, and at most
-       1.
+    5. LMD is the mean closeness of the ranking to the subtopics, divided by the mean closeness of the mean
+       model of all subtopics to the subtopics. It is limited to 1.
 
     A topic without a subtopic model scores 0, and so does an empty run.
 
     `terms=M` keeps the M terms with the largest mean over the subtopics of p(w) log2(p(w) / p(w|C)), ties in
-    alphabetical order. All models are restricted to these terms and the special word, and renormalised. A
-    subtopic that keeps no term has closeness 0 to everything.
-    `stop=n` removes the n most frequent terms of the collection from every document first.
-    `weights=documents` weights a subtopic by the number of documents in its model.
+    alphabetical order. p(w) is the relative frequency in the subtopic, and p(w|C) the relative frequency in
+    all texts. All models are restricted to these terms and the special word, and renormalised. A subtopic
+    that keeps no term has closeness 0 to everything. `stop=n` removes the n most frequent terms of the
+    collection from every document first. `weights=documents` weights a subtopic by the number of documents in
+    its model.
 
-    Use: unjudged documents count by their texts. So with few judgments, LMD orders systems nearly as LMD does
-    with all judgments. This order agrees only in part with that of alpha_nDCG. If all judgments are
-    available, prefer alpha_nDCG.
+    Use: unjudged documents count by their texts. With few judgments, LMD therefore orders systems nearly as
+    it does with all judgments. This order agrees only in part with the order by alpha_nDCG. If all judgments
+    are available, prefer alpha_nDCG.
 
-    The defaults are the plain choices, and an experiment supports them:
-    tests/measures/families/test_content_defaults.py uses two collections, one of them Turkish, with all, a
-    third and a tenth of the judgments. Removing stop words brings the order of systems closer to that of
-    alpha_nDCG, because words that occur everywhere do not distinguish subtopics. The right number depends on
-    the collection, and would leave a small one without words, so the default is 0. With thousands of
-    documents, try some dozens. Keeping few terms makes the agreement worse: after renormalisation, text that
-    is off the topic costs nothing. Smoothing makes it worse too, because it makes all models similar.
-    `weights=documents` does not help, and `kl` helps on one collection only.
+    The defaults are the simplest choices. The experiment in tests/measures/families/test_content_defaults.py
+    supports them. It uses two collections, one of them Turkish, with all judgments, a third of them, and a
+    tenth of them. Removing stop words brings the order of systems closer to the order by alpha_nDCG, because
+    words that occur everywhere do not distinguish subtopics. The right number of stop words depends on the
+    collection, and a small collection could lose all its words, so the default is 0. With thousands of
+    documents, try a few dozen. Keeping few terms reduces the agreement, because off-topic text then costs
+    nothing. Smoothing also reduces the agreement, because it makes all models similar. `weights=documents`
+    does not help, and `kl` helps on one collection only.
 
     Caveat: LMD does not approximate alpha_nDCG. The two order systems differently even with all judgments.
 
@@ -134,16 +137,16 @@ def soft_alpha_nDCG(
 
     s_i(r), from 0 to 1, is the closeness of the document at rank r to subtopic i. Models, closeness,
     `smoothing`, `divergence`, `terms`, `stop` and `rel` are those of LMD. Every ranked document counts by its
-    text, judged or not; one without a text covers nothing. `alpha` is the probability that one document on a
-    subtopic satisfies the user.
+    text, judged or not; a document without a text covers nothing. `alpha` is the probability that one
+    document on a subtopic satisfies the user.
 
-    The ideal ranking is greedy: at each rank it takes, from the documents judged relevant to some subtopic,
-    the one with the largest gain (ties, to 12 decimals: the largest document id). A topic without a subtopic
-    model scores 0, and so does an empty run.
+    The ideal ranking is greedy and contains the documents judged relevant to any subtopic. At each rank it
+    takes the remaining document with the largest gain (ties after rounding to 12 decimals: the largest
+    document id). A topic without a subtopic model scores 0, and so does an empty run.
 
-    Because of frequent words, each document seems to cover a little of every subtopic. So `stop` matters more
-    than for LMD and brings the order of systems much closer to that of alpha_nDCG. The default is 0 for the
-    same reason as in LMD.
+    Because of frequent words, each document seems to cover a little of every subtopic. Removing stop words
+    therefore matters more than for LMD, and brings the order of systems much closer to the order by
+    alpha_nDCG. The default is 0 for the same reason as in LMD.
 
     Example: a={1}"apple fruit tree apple" b={1}"apple pie fruit" c={2}"mac computer apple" d={}"rain weather"
     e"computer keyboard"; run a c: soft_alpha_nDCG 0.869963; run a b: soft_alpha_nDCG 0.808525; run e a:

@@ -22,8 +22,8 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
 
     n is the length of the longer ranking. The ideal ranking contains the documents with a positive gain,
     greatest first. Documents with equal gains are in the order of the run, and those missing from the run are
-    last. The division by the RBO of the ideal ranking with itself lets a perfect ranking score 1;
-    `normalize=False` leaves it out.
+    last. The RBO is divided by the RBO of the ideal ranking with itself, so a perfect ranking scores 1;
+    `normalize=False` omits this division.
 
     Caveat: only the order of the gains matters, not their size.
 
@@ -35,7 +35,7 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
     depth = np.maximum(rows.retrieved, base)
     weights = discounts.power(float(p), np.arange(1, int(depth.max(initial=0)) + 1))
     overlap = _running(weights / np.arange(1, len(weights) + 1))
-    # a document is in both rankings from depth max(rank, place in the ideal ranking)
+    # a document is in both rankings from the depth max(rank in the run, rank in the ideal ranking) on
     both = np.maximum(hits.rank, _ideal_places(rows, hits))
     score = hits.sum(overlap[depth[hits.row]] - overlap[both - 1])
     if not normalize:
@@ -44,7 +44,7 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
 
 
 def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
-    """Return float64[rows]: the overlap of an ideal of `base` documents with itself, down to `depth`."""
+    """Return float64[rows]: the overlap of an ideal ranking of `base` documents with itself to `depth`."""
     (base, depth), which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
     kind = np.repeat(np.arange(len(base)), base)
     place = np.arange(len(kind)) - (np.cumsum(base) - base)[kind]
@@ -59,9 +59,9 @@ def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cut
         Q = 1/R * sum over ranks i with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i))
 
     n(i) is the number of documents in 1..i with a positive gain, cg(i) the sum of their gains, and R the
-    number of judged documents with a positive gain. With a cutoff, ranks beyond it are ignored and the
-    divisor is min(R, k), as in NTCIREVAL; AP@k divides by R, as in trec_eval. `beta=0` gives AP. `gains`
-    replaces the gains of some labels.
+    number of judged documents with a positive gain. ideal cg(i) is cg(i) of the ideal ranking. With a cutoff,
+    ranks beyond it are ignored and the divisor is min(R, k), as in NTCIREVAL; AP@k divides by R, as in
+    trec_eval. `beta=0` gives AP. `gains` replaces the gains of some labels.
 
     Example: a=2 b=1 c=1 z=0; run x b a: Q 0.371429 = ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, Q@2 0.2 =
     (1 + 1) / (2 + 3) / 2, Q(beta=0) 0.388889 = (1/2 + 2/3) / 3.
@@ -101,11 +101,11 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
 
 
 def _ideal_places(rows: Rows, hits: Hits) -> Ints:
-    """Return int64[n]: the place of each hit in its ideal ranking; equal gains keep the order of the row."""
+    """Return the rank of each hit in the ideal ranking, int64[n]; hits with equal gains keep their order."""
     pool, table = rows.pool, rows.pool.aspect.gains
 
     def make() -> tuple[Ints, NDArray[np.integer]]:
-        """Return, per pooled document, the number of its topic's documents of greater gain, and its level."""
+        """Return the number of documents of the topic with a greater gain, and the index of the gain."""
         ideal, _ = _ideal(pool, table)
         levels, level = np.unique(pool.gains(table), return_inverse=True)
         level = level.astype(np.min_scalar_type(len(levels)))

@@ -41,7 +41,7 @@ LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, 
 
 
 def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
-    """Interval if labels have two different gains, one of them 0; neither if they have more."""
+    """Interval if two different gains occur, including 0 for unjudged documents; otherwise neither."""
     return scale_types.total_gain(label_gains.exactly(aspect, None))
 
 
@@ -57,10 +57,11 @@ def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
         gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c)
 
     g(a_c) is the gain of the best label of the scale, whether or not a document has it. With two labels of
-    gains 0 and 1, gP@N equals P@N. The divisor uses N, also for a shorter run. Gains are those of the aspect.
+    gains 0 and 1, gP@N equals P@N. The divisor uses N, even if the run is shorter. Gains are those of the
+    aspect.
 
-    Caveat: with more than two degrees, two documents of degree 1 gain as much as one of degree 2. This
-    contradicts the order by the count of the highest degree, which SBTO follows.
+    Caveat: with more than two degrees, two documents of degree 1 gain as much as one of degree 2. SBTO
+    instead compares the counts of the highest degree first, so the two measures can disagree.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gP@5 0.4 = (2 + 1 + 1) / 2 / 5.
     """
@@ -93,10 +94,10 @@ def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
     RB is the sum of the gains of all judged documents, including those beyond N. A topic with RB = 0 scores
     0. The greatest possible value is 1/g(a_c).
 
-    This is the printed formula. It divides by g(a_c), and by a recall base of gains that are not divided by
-    g(a_c). So it cannot reach 1 if g(a_c) is above 1 (READINGS.md, reading 9). `normalised=True` leaves the
-    division by g(a_c) out, so values range from 0 to 1. Both versions order systems identically, per topic
-    and over all topics. Per topic they order runs as gP does.
+    This is the formula as printed. It divides the gains of the run by g(a_c), but not the gains in RB. So it
+    cannot reach 1 if g(a_c) is above 1 (READINGS.md, reading 9). `normalised=True` omits the division by
+    g(a_c), so values range from 0 to 1. Both versions order systems identically, per topic and over all
+    topics. Per topic they order runs as gP does.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gR@5 0.285714 = (2 + 1 + 1) / 2 / 7,
     gR(normalised=True)@5 0.571429 = (2 + 1 + 1) / 7.
@@ -119,11 +120,11 @@ def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
         F@N = 2 P R / (P + R) = 2 M / (N + R)
 
     M is the number of relevant documents among the first N, and R the number of relevant judged documents.
-    The value is 0 if M is 0. The formula uses N also for a shorter run, while `SetF` uses the length of the
-    run.
+    The value is 0 if M is 0. The formula uses N even if the run is shorter, while `SetF` uses the length of
+    the run.
 
     Caveat: within a topic F grows by 2 / (N + R) with each relevant document, which makes an interval scale.
-    Each topic has its own unit, so the order of systems over all topics can differ from that by P@N.
+    Each topic has its own unit, so the order of systems over all topics can differ from the order by P@N.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: F@5 0.6 = 2 * 3 / (5 + 5), F@7 0.5 = 2 * 3 / (7 + 5).
     """
@@ -165,14 +166,14 @@ def gRBP(
         gRBP = (1 - p) / g(a_c) * sum over i of p^(i - 1) g(r_i)
 
     p is the probability that the user continues to the next document. `p=1/3` is stored as exactly one third,
-    which suits three labels. `gains` replaces the gains of some labels; gains must not decrease along the
-    scale. With two labels of gains 0 and 1, gRBP equals RBP. With p = 1 / (c + 1) and gains 0..c it equals
-    RBTO / (c + 1)^N.
+    which makes an interval scale for gains 0, 1, 2. `gains` replaces the gains of some labels; gains must not
+    decrease along the scale. With two labels of gains 0 and 1, gRBP equals RBP. With p = 1 / (c + 1) and
+    gains 0..c it equals RBTO / (c + 1)^N.
 
     Caveat: floats cannot separate runs that differ only at ranks where p^(i - 1) is below their precision
     (for p = 1/3, beyond about rank 35). So floats show ties, and sometimes orders, that do not exist: for p =
-    0.2 the paper prints correlations of 0.9985 and 0.9996 with RBTO, which are exactly 1. Exact values do not
-    have this problem.
+    0.2 the paper prints correlations of 0.9985 and 0.9996 with RBTO, although both are exactly 1. Exact
+    values do not have this problem.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gRBP 0.716049 = 2/3 * (2 + 1/9 + 1/27) / 2, gRBP(p=0.8)
     0.3152 = 0.2 * (2 + 0.8^2 + 0.8^3) / 2, gRBP(p=0.5,gains={2:3}) 0.5625 = 0.5 * (3 + 0.5^2 + 0.5^3) / 3.
@@ -282,16 +283,16 @@ def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Float
     Rankings are ordered by the first rank in which they differ. RBTO is the position in this order, from 0 to
     (c + 1)^N - 1: the degrees are the digits of a number with base c + 1.
 
-    Degrees are the indices of the labels, whatever the gains of the aspect are. `gains` sets other weights W
+    Degrees are the indices of the labels, regardless of the gains of the aspect. `gains` sets other weights W
     for some labels; the value is then the sum of W(r_i) (c + 1)^(N - i). Weights must not decrease along the
     scale. If the weights are not a multiple of 0..c, RBTO orders runs like gRBP with p = 1 / (c + 1) and
     these gains, and has the scale type of that gRBP. With the weights [0, 1, 3] the scale is neither ordinal
     nor interval, although section 5.2.2 of the paper calls it interval (READINGS.md, reading 10).
 
-    Caveat: the first relevant document decides nearly everything. The value is an integer (a rational, if a
-    weight is one) that is far larger than a float can hold exactly. Compare and average exact values; the
-    float is the exact value, correctly rounded. If (c + 1)^N has more than 300 digits, as for N = 1,000 and
-    three labels, only exact values are available, up to 4,000 digits.
+    Caveat: the first relevant document decides nearly everything. The value is an integer (a rational number
+    if a weight is not an integer) that is far larger than a float can hold exactly. Compare and average exact
+    values; the float is the exact value, correctly rounded. If (c + 1)^N has more than 300 digits, as for N =
+    1,000 and three labels, only exact values are available, up to 4,000 digits.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: RBTO@5 174 = 2 * 3^4 + 1 * 3^2 + 1 * 3^1,
     RBTO(gains={2:3})@5 255 = 3 * 3^4 + 1 * 3^2 + 1 * 3^1.
@@ -303,8 +304,8 @@ def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Float
 
 
 FLOAT_DIGITS, EXACT_DIGITS = 300, 4000
-"""Maximum number of digits of values as floats, so that sums over many topics are finite, and as exact
-values.
+"""Maximum numbers of digits of values as floats and as exact values. The limit for floats keeps sums over
+many topics finite.
 """
 
 
@@ -345,9 +346,7 @@ def _share(part: Exact, total: Exact) -> Fraction:
 
 
 def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
-    """Return float64[rows]: the sum of gains. Adds them in the order of gains, so the run order changes no
-    bit.
-    """
+    """Return the sum of gains, float64[rows]. The order of the run does not change its bits."""
     hits, gain = rows.gains(table, cutoff)
     order = np.lexsort((gain, hits.row))
     return np.asarray(
@@ -356,7 +355,7 @@ def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
 
 
 def _gain_base(pool: Pool, table: Floats) -> Floats:
-    """Return float64[T]: the sum of the gains of all judged documents, added in the order of gains."""
+    """Return float64[T]: the sum of the gains of all judged documents, added in ascending order."""
     base: Floats = pool.once(("gain base", table.tobytes()), lambda: _summed_gains(pool, table))
     return base
 

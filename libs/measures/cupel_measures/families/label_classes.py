@@ -34,9 +34,10 @@ COMBINED = {"euclidean": np.add, "manhattan": np.add, "chebyshev": np.maximum}
 def deviations(
     aspects: Sequence[Aspect], embedding: Mapping[str, Sequence[Any]], distance: str
 ) -> Deviations:
-    """Return the deviation of each label of `aspects`; `embedding` overrides their own embeddings.
+    """Return the contribution of each label to the distance.
 
-    Raises MeasureError if an embedding does not have one number per label.
+    embedding: replaces the embeddings of the aspects that it names. Raises MeasureError if an
+    embedding does not have one number per label.
     """
     contribution, _ = DISTANCES[distance]
     placed = [_exactly(embedding.get(aspect.name, aspect.embedding)) for aspect in aspects]
@@ -51,7 +52,7 @@ def deviations(
 
 
 def _exactly(places: Sequence[Any]) -> Sequence[int | Fraction]:
-    """Return exact numbers. Integers, of which a scale may have a million, stay as they are."""
+    """Return exact numbers. Integers are not converted, because a scale may have a million of them."""
     return places if all(type(g) is int for g in places) else [exact(g) for g in places]
 
 
@@ -109,7 +110,7 @@ def declared_distances(
 ) -> list[int]:
     """Return the distances of a declared label set, ascending.
 
-    Raises MeasureError if the set is for other aspects, or does not contain a judged tuple.
+    Raises MeasureError if the set is for other aspects, or if a judged tuple is outside the set.
     """
     if sorted(label_set.aspects) != sorted(names):
         raise MeasureError(f"the label set is for aspects {list(label_set.aspects)}, not for {list(names)}")
@@ -137,7 +138,7 @@ WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {
 def weights(classes: int, weighting: str | Sequence[int]) -> list[int]:
     """Return the weight of each class, best first (Maistro et al., equation 4).
 
-    Raises MeasureError for fewer than two classes, or if a list has another length.
+    Raises MeasureError for fewer than two classes, and if a list does not have one weight per class.
     """
     if classes < 2:
         raise MeasureError(

@@ -1,6 +1,6 @@
 """Measures that combine aspects: by scores (CAM, MM, WHAM) or by labels (TOMA).
 
-s_a is the score of the measure `of` under aspect a alone, and p_a the weight of the aspect.
+In the formulas, s_a is the score of the measure `of` under aspect a alone, and p_a is the weight of a.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ Distance = Annotated[str, Word("euclidean, manhattan or chebyshev", tuple(label_
 ClassWeights = Annotated[
     str | tuple[int, ...],
     Either(
-        "step1, top_half, positive, or a non-increasing list of whole weights from the best class on",
+        "step1, top_half, positive, or a non-increasing list of integer weights, best class first",
         (
             Word("", tuple(label_classes.WEIGHTINGS)),
             Numbers("", Whole("", 0), rising=False),
@@ -54,7 +54,7 @@ LabelSetName = Annotated[str, Word("cartesian, observed, or the name of a label 
 Embedding = Annotated[
     tuple[Any, ...],
     GainTableParameter(
-        "an embedding by aspect, such as {correctness:[0,1.5,3]}, that never decreases",
+        "a non-decreasing embedding by aspect, such as {correctness:[0,1.5,3]}",
         value=Numbers("", Number("")),
     ),
 ]
@@ -109,10 +109,10 @@ def MM(
     p_a = 1/n for n aspects unless `weights` sets other weights. Aspects with weight 0 are ignored. `of` can
     name a measure per aspect.
 
-    Table 3 of Maistro et al. prints half of this value throughout; this is equation 6 (READINGS.md, reading
-    1).
+    Table 3 of Maistro et al. prints half of this value throughout; MM follows equation 6 (READINGS.md,
+    reading 1).
 
-    Caveat: if the score under one aspect is 0, the value is 0, however high the others are.
+    Caveat: if the score under one aspect is 0, the value is 0, however high the other scores are.
 
     Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
     d1 d2 d3: MM(of=nDCG) 0.897809 = 2 / (1/0.814567 + 1/1); run d1 d3: AP 0.25 = 1/2 / 2,
@@ -135,13 +135,12 @@ def WHAM(
 
         WHAM = 1 / (sum of p_a / s_a), 0 if any s_a is 0
 
-    p_a = 1/n for n aspects unless `weights` sets other weights. A score of 0 counts even if its weight is 0;
-    in this WHAM differs from MM. `of` can name a measure per aspect.
+    p_a = 1/n for n aspects unless `weights` sets other weights. A score of 0 makes the value 0 even if its
+    weight is 0; MM ignores such a score. `of` can name a measure per aspect.
 
-    Over topics, this is the mean of the values per topic. Table 3 of the paper combines the means of the
-    components instead (READINGS.md, reading 21). The library function `wham_of_means` computes that from the
-    aggregates of the components; no parameter does, because the result is not a mean over topics. For CAM
-    both are the same.
+    The value over topics is the mean of the values per topic. Table 3 of the paper instead combines the mean
+    scores under each aspect (READINGS.md, reading 21). The library function `wham_of_means` computes this. No
+    parameter selects it, because the result is not a mean over topics. For CAM both values are equal.
 
     Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
     d1 d3: WHAM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1), WHAM(of=AP,weights={correctness:0.8,relevance:0.2}) 0.625
@@ -165,7 +164,7 @@ def wham_of_means(means: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def harmonic(scores: Floats, shares: Sequence[float]) -> Floats:
-    """Return float64[rows]: the weighted harmonic mean of float64[parts, rows]; 0 if any score is 0."""
+    """Return float64[rows]: the weighted harmonic mean of float64[aspects, rows]; 0 if any score is 0."""
     parts = np.array(shares, dtype=np.float64)
     inverse = np.divide(parts[:, None], scores, out=np.zeros_like(scores), where=scores > 0)
     below = np.cumsum(inverse, axis=0)[-1]
@@ -204,8 +203,8 @@ def weighted(
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
-    """The scale type of `of` on the weights of the classes. It is neither if it depends on these weights and
-    `label_set` is not cartesian, because the judgments then determine the weights.
+    """The scale type of `of` with the weights of the classes as gains. If that type depends on the weights,
+    and `label_set` is not cartesian, the type is neither, because the judgments then determine the weights.
     """
     of: Measure = given["of"]
     if of.declaration.scale != "depends":
@@ -247,22 +246,23 @@ def TOMA(
         TOMA = of(W(labels of document 1), ..., W(labels of document n))
 
     Label tuples at equal distance from the tuple of all best labels form a class. Each class has a weight W,
-    and `of` (any measure of one aspect) uses the weights as grades. A distance is between the places of
-    labels in the `embedding`, which is 0, 1, 2, ... unless the aspect or the parameter sets another. It is
-    `euclidean`, `manhattan` or `chebyshev`, and computed exactly (READINGS.md, reading 4).
+    and `of` (any measure of one aspect) uses the weights as grades. Distances are between the positions of
+    labels in the `embedding`, which are 0, 1, 2, ... unless the aspect or the parameter sets others.
+    `distance` is `euclidean`, `manhattan` or `chebyshev`, and is computed exactly (READINGS.md, reading 4).
 
-    `weighting` gives the weight of class c of m, best first. `step1` is m - c (default for graded measures).
+    `weighting` sets the weight of class c of m, best first. `step1` is m - c (default for graded measures).
     `top_half` is 1 if c <= ceil(m/2), else 0 (default for binary measures). `positive` is 1 if c < m, else 0.
     A list of integers sets other weights. The example in the paper uses `top_half`, and its experiments
     `positive` (READINGS.md, reading 3).
 
-    `label_set` determines which tuples exist, and so the classes (READINGS.md, reading 2). `cartesian` is all
-    tuples, and `observed` those in the judgments. Any other name is that of a label set in the collection
-    file; Table 3 of the paper needs one. A judged tuple outside the named set is an error, and so are fewer
-    than two classes. An unjudged document has weight 0, even if a list gives the worst class more.
+    `label_set` determines which tuples exist, and so the classes (READINGS.md, reading 2). `cartesian`
+    selects all tuples, and `observed` the tuples in the judgments. Any other name selects a label set of the
+    collection file; Table 3 of the paper requires one. A judged tuple outside the named set is an error, and
+    so are fewer than two classes. An unjudged document has weight 0, even if `weighting` is a list with a
+    larger weight for the worst class.
 
     Caveat: by default an aspect with more labels has larger distances and so more influence. An `embedding`
-    can make aspects equal.
+    can give all aspects the same influence.
 
     In the example, Manhattan distances 0 to 3 make four classes with weights 3, 2, 1, 0. Squared Euclidean
     distances 0, 1, 2, 4, 5 make five classes with weights 4 to 0.
@@ -306,7 +306,7 @@ class Classes:
     names: the aspects. distances: exact distance of each class from the best labels, in the units of
     `label_classes.deviations`. weights: weight of each class. tuples: the distinct tuples of label indices of
     the documents; a missing label has the lowest index. distance_of: distance of each tuple. which: intp[D],
-    the tuple of each document. labels: int32[A, D].
+    the tuple of each document. labels: int32[A, D], the label index of each document under each aspect.
     """
 
     names: tuple[str, ...]
@@ -341,7 +341,7 @@ def class_table(
     if label_set == "cartesian":
         known = label_classes.all_distances(table, distance)
     elif label_set == "observed":
-        # without judgments every score is 0, whatever the two classes are
+        # without judgments every score is 0, for any two classes
         known = sorted({places[i] for i in seen}) or [0, 1]
     else:
         declared = _label_set(view, label_set)
@@ -359,7 +359,7 @@ def class_table(
 
 
 def _graded_pool(view: AspectView, classes: Classes) -> Pool:
-    """Return the pool whose labels are the weights of the documents' classes."""
+    """Return a pool in which each document is labelled with the weight of its class."""
     weights = dict(zip(classes.distances, classes.weights, strict=True))
     combined = _combined(classes.names, classes.weights)
     index = {grade: i for i, grade in enumerate(combined.labels)}

@@ -1,7 +1,7 @@
-"""Measures of the distance of a list from its own best order under several aspects.
+"""Measures of the distance between a ranked list and its best order under several aspects.
 
-Source: Lioma, Simonsen and Larsen, ICTIR 2017, section 4. Only the ranked documents count: the ideal rankings
-order the same documents.
+Source: Lioma, Simonsen and Larsen, ICTIR 2017, section 4. An ideal ranking has the same documents as the
+list, so documents missing from the list do not count.
 """
 
 import math
@@ -35,10 +35,10 @@ HALF = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Adjacent documents in the wrong order of some ideal ranking.
+    """Adjacent documents that are in the wrong order under at least one aspect.
 
-    row: int64[n]. rank: int64[n], of the upper document. sizes: float64[n] per aspect, the size of each error
-    in positions (eps in the paper; 0 if the order is right). rows: the number of rows.
+    row: int64[n]. rank: int64[n], the rank of the upper document. sizes: float64[n] per aspect, the size of
+    each error in positions (eps in the paper; 0 if the order is right). rows: the number of rows.
     """
 
     row: Ints
@@ -48,8 +48,9 @@ class Errors:
 
     @classmethod
     def from_positions(cls, positions: Sequence[Ints], row: Ints, rank: Ints, rows: int) -> "Errors":
-        """Return the errors eps_i = max(0, R_i - R_(i+1)) of ideal positions R, int64[n] per aspect (eq.
-        1-3).
+        """Return the errors eps_i = max(0, R_i - R_(i+1)) (eq. 1-3).
+
+        positions: the ideal positions R, int64[n] per aspect.
         """
         same_row = row[1:] == row[:-1]
         sizes = [np.where(same_row, np.maximum(place[:-1] - place[1:], 0), 0) for place in positions]
@@ -115,7 +116,7 @@ def _normalised(loss: Floats, greatest: Sequence[float], retrieved: NDArray[np.i
 def with_positions(
     positions: Sequence[Sequence[int]], weights: Sequence[float] | None = None
 ) -> tuple[float, float]:
-    """Return NLRE and NGRE of one list from its ideal positions per aspect (READINGS.md, reading 19)."""
+    """Return NLRE and NGRE of one list, given its ideal positions per aspect (READINGS.md, reading 19)."""
     n, shares = len(positions[0]), tuple(weights or [HALF] * len(positions))
     rank = np.arange(1, n + 1)
     errors = Errors.from_positions(
@@ -143,18 +144,18 @@ def NLRE(
         eps^a_i = max(0, R_i - R_(i+1))
 
     R_i is the position of the document at rank i in the list sorted by decreasing label of aspect a. C is the
-    same sum for the worst list of n documents, which has eps n-1, n-3, ... at ranks 1, 3, ... The weight of
+    same sum for the worst list of n documents, whose eps are n-1, n-3, ... at ranks 1, 3, ... The weight of
     an aspect is 0.5 unless `weights` sets another. A single document scores 1, an empty list 0. For more than
     two aspects the formula has the same form; the paper covers two.
 
-    `ties` places documents of equal label in the ideal rankings, which the paper leaves open (READINGS.md,
+    `ties` sets the ideal positions of documents with equal labels, which the paper leaves open (READINGS.md,
     reading 19). `stable` keeps them in the order of the list, so no tie is an error. With `min` they share
     the best position. `reverse` reverses their order. The library function `rank_errors.with_positions` takes
     other positions.
 
-    As printed, equation 4 stresses one aspect if the weight of the other is high, which contradicts the text
-    of the paper (READINGS.md, reading 18). `swap=True` exchanges the two weights and so follows the text.
-    NGRE needs no swap.
+    As printed, equation 4 emphasises an aspect if the other aspect has a high weight, which contradicts the
+    text of the paper (READINGS.md, reading 18). `swap=True` exchanges the two weights and so follows the
+    text. NGRE needs no swap.
 
     Caveat: only adjacent documents are compared, and there is no ideal ranking of the collection. A list of
     equally bad documents scores 1, and so does any list of bad documents in their best order. Correcting one
@@ -188,9 +189,9 @@ def NGRE(
         GRE = prod_a (1 + w_a A_a) - 1, A_a = sum over ranks i < n of eps^a_i / log2(1 + i)
         NGRE = 1 - GRE / C
 
-    eps, `ties` and the defaults are those of NLRE. In C every A_a is the greatest possible sum, with eps n-1,
-    n-3, ... at ranks 1, 3, ... A high weight stresses its own aspect. A single document scores 1, an empty
-    list 0.
+    eps, `ties` and the defaults are those of NLRE. C is GRE of the worst list, whose eps are n-1, n-3, ... at
+    ranks 1, 3, ... under every aspect. A high weight emphasises its own aspect. A single document scores 1,
+    an empty list 0.
 
     Caveat: only adjacent documents are compared, and there is no ideal ranking of the collection. A list of
     equally bad documents scores 1. Correcting one pair can lower the score.

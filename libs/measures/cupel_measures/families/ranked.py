@@ -81,7 +81,7 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 
         AP@k = 1/R * sum over ranks i <= k with a relevant document of (relevant in 1..i) / i
 
-    R counts all relevant judged documents, also with a cutoff. A relevant document that is not retrieved adds
+    R counts all relevant judged documents, even with a cutoff. A relevant document that is not retrieved adds
     0. `rel` sets another threshold: with labels 0 to 2, `AP` is the lenient version and `AP(rel=2)` the harsh
     one.
 
@@ -133,7 +133,7 @@ def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
         P@k = (relevant in 1..k) / k
 
-    The divisor is k, also for a run shorter than k.
+    The divisor is k, even if the run is shorter.
 
     Caveat: a topic with fewer than k relevant documents cannot reach 1. Use `RelP` if that matters.
 
@@ -203,15 +203,15 @@ def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
 @measure(
     source="ir_measures Accuracy",
-    exempt={SWAP: "a relevant document that moves above the cutoff counts, below all other documents there"},
+    exempt={SWAP: "a relevant document that moves above the cutoff ranks below all other documents there"},
 )
 def Accuracy(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Accuracy: the probability that a relevant document ranks above a non-relevant one.
 
         Accuracy@k = 1 - (sum over relevant documents of the others above them) / (relevant * others)
 
-    Both documents are drawn at random from the first k of the run. Unjudged documents count as non-relevant
-    ("others"). The value is 1 if all documents are relevant, and 0 if none is.
+    Both documents are drawn at random from the first k of the run. The others are the non-relevant documents,
+    including unjudged documents. The value is 1 if all documents are relevant, and 0 if none is.
 
     Caveat: relevant documents that are not retrieved have no effect.
 
@@ -269,8 +269,8 @@ def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floa
 
         Rprec = (relevant in 1..R) / R
 
-    `multiple=x` uses int(x R + 0.9) ranks instead of R. The divisor is this number of ranks, also for a
-    shorter run.
+    `multiple=x` uses int(x R + 0.9) ranks instead of R. The divisor is this number of ranks, even if the run
+    is shorter.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: Rprec 0.666667 = 2/3, Rprec(multiple=0.5) 0.5 = 1/2.
     """
@@ -290,8 +290,8 @@ def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
     Negative grades are skipped too, under every profile; with `negatives=judged` they count as judged
     non-relevant.
 
-    Caveat: unjudged documents cost nothing at any rank. A run with few judged documents, in good order, can
-    score high.
+    Caveat: unjudged documents cost nothing at any rank. A run with few judged documents can score high if
+    they are in a good order.
 
     Example: a=1 b=0 c=1 d=0 e=1 f=0; run b a u d c f e: Bpref 0.333333 = ((1 - 1/3) + (1 - 2/3) + (1 - 3/3))
     / 3; run a b c: Bpref 0.555556 = (1 + (1 - 1/3)) / 3.
@@ -344,7 +344,7 @@ def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
     0.00001. A pooled document without a judgment counts in m only. So does a negative grade, under every
     profile; with `negatives=judged` it counts as judged non-relevant.
 
-    Caveat: because of e, the value differs slightly from AP if all judgments are complete. The estimate
+    Caveat: because of e, the value differs slightly from AP even if all documents are judged. The estimate
     assumes that the judged documents are a random sample of the pool; it is biased otherwise.
 
     Example: a=1 b=1 z=0 n=-1; run a z b: infAP 0.833333 = (1 + 1/3 + 2/3 * 2/2 * 1/2) / 2; run a n b: infAP
@@ -367,7 +367,7 @@ def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
 
         IPrec@c = max over ranks i with (relevant in 1..i) >= c R of (relevant in 1..i) / i
 
-    c is the recall in `recall`. c R is rounded half away from zero; under profile trec_eval-9 it is int(c R +
+    c is the parameter `recall`. c R is rounded half away from zero; under profile trec_eval-9 it is int(c R +
     0.9). If the run does not reach the recall level, the score is 0.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e: IPrec@0.1 1 = 1/1, IPrec@0.5 0.75 = max(2/3, 3/4); run c x a:

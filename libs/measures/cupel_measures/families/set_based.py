@@ -14,7 +14,9 @@ from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Floats
 from cupel_measures.scoring.rows import Rows, divided
 
-Worth = Annotated[float, Number("a number, the utility of one such document")]
+Worth = Annotated[
+    float, Number("a number, the utility of one document in this cell of the contingency table")
+]
 Documents = Annotated[int, Whole("the number of documents of the collection, a whole number from 1")]
 
 COUNT = (0.0, math.inf)
@@ -112,9 +114,9 @@ def Utility(
         Utility = a * (relevant retrieved) + b * (others retrieved)
                 + c * (relevant not retrieved) + d * (others not retrieved)
 
-    `d` needs `documents`, the number of documents in the collection (option -N of trec_eval). An unjudged
-    document is one of the others. A topic missing from the run has the utility of an empty ranking; trec_eval
-    10 always gives it 0.
+    `d` needs `documents`, the number of documents in the collection (option -N of trec_eval). The others are
+    the non-relevant documents, including unjudged documents. A topic missing from the run has the utility of
+    an empty ranking; trec_eval 10 always gives it 0.
 
     Caveat: the value is unbounded. Long runs, and topics with many relevant documents, weigh more in the
     mean.

@@ -32,7 +32,8 @@ AspectOrAspects = Annotated[tuple[str, ...], NameOrNames("an aspect, or a list o
 Thresholds = Annotated[
     ArgumentPairs,
     GainTableParameter(
-        "the worst label that can be understood, by aspect, such as {understandability:40}", value=Label
+        "the worst label that counts as understandable, by aspect, such as {understandability:40}",
+        value=Label,
     ),
 ]
 Probabilities = Annotated[
@@ -44,7 +45,7 @@ Probabilities = Annotated[
 ]
 SOURCE = "Zuccon, ECIR 2016; Palotti et al., CIKM 2018"
 RHO, DEPTH = 0.8, 10
-"""Default persistence and depth: the paper states none, and these fit its tables (READINGS.md, reading 13).
+"""Default persistence and depth. The paper states none; these fit its tables (READINGS.md, reading 13).
 """
 
 
@@ -79,14 +80,15 @@ def uRBP(
         uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
     g_T is 1 for a label of `aspect` (default: the first) that reaches `rel`, else 0. g_U is 1 for a label of
-    `understandability` (default: all other aspects) that reaches the threshold of the aspect, or that in
-    `thresholds`. Several aspects are multiplied. A document without a label is not understandable.
+    `understandability` (default: all other aspects) that reaches the threshold in `thresholds`, or else the
+    threshold of the aspect. For several aspects, g_U is the product of their values. A document without a
+    label is not understandable.
 
     On the scale {range: [100, 0]}, from 100 (very hard) to 0 (very easy), labels up to 40 count unless
-    another threshold is declared. On other scales declare the threshold: with four labels from hard to easy,
-    the worse of the two easy ones; with 100 for very easy, about 60. Without a declaration every label but
-    the worst counts. The paper has both < 40 and <= 40; a label at the threshold counts unless `strict=True`
-    (READINGS.md, reading 14).
+    another threshold is declared. On other scales, declare the threshold. For four labels from hard to easy,
+    it is the worse of the two easy labels; on a scale up to 100 (very easy), it is about 60. Without a
+    declaration, every label but the worst counts. The paper has both < 40 and <= 40; a label at the threshold
+    counts unless `strict=True` (READINGS.md, reading 14).
 
     The default depth is 10, because the paper states none (READINGS.md, reading 13). A shorter run is not
     padded.
@@ -139,10 +141,10 @@ def uRBPgr(
         uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
     g_T and the default depth of 10 are those of uRBP. g_U estimates the probability that the document is
-    understood; the paper does not say how. It is the number for the label in `gains`, else the gain of the
-    aspect, divided by the greatest gain if that is above 1. On a scale from 100 (very hard) to 0 this is 1 -
-    label/100. Several aspects are multiplied. A document without a label has 0. CLEF eHealth 2015 used 0,
-    0.4, 0.8 and 1 for its four labels.
+    understood; the paper does not say how. It is the number for the label in `gains`, or else the gain of the
+    label, divided by the greatest gain of the aspect if that exceeds 1. On a scale from 100 (very hard) to 0
+    it is by default 1 - label/100. For several aspects, g_U is the product of their values. A document
+    without a label has 0. CLEF eHealth 2015 used 0, 0.4, 0.8 and 1 for its four labels.
 
     Caveat: the values published by CLEF eHealth 2015 differ; see uRBP.
 
@@ -199,7 +201,7 @@ def RBP_u(
 
         RBP_u@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_U
 
-    g_U is that of uRBP, with `thresholds` and `strict`. With `graded=True` it is that of uRBPgr, with
+    g_U is defined in uRBP, with `thresholds` and `strict`. With `graded=True` it is defined in uRBPgr, with
     `gains`. `understandability` is by default all aspects but the first. The default depth is 10.
 
     Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
@@ -240,7 +242,7 @@ def H(
     weights that sum to 1. `of` can name a measure per aspect; each uses the threshold of its aspect (see uRBP
     on scales of understandability). If the measure is RBP, `graded` names aspects whose labels count as
     probabilities of understanding, as in uRBPgr, instead of 0 or 1. The default of `of` is RBP with p = 0.8
-    down to rank 10; the paper does not state these values, and its tables fit them (READINGS.md, reading 13).
+    down to rank 10; the paper does not state these values, but they fit its tables (READINGS.md, reading 13).
 
     Caveat: the relevant and the understandable documents can be different documents. `uRBP` requires both of
     the same document.
@@ -277,10 +279,10 @@ def _topical(view: AspectView, aspect: str | None, rel: int | None) -> Floats:
 
 
 def _check(understandability: Sequence[str] | None, *tables: ArgumentPairs | None) -> None:
-    """Raise MeasureError if a table is for an aspect that is not one of understandability."""
+    """Raise MeasureError if a table has an aspect that is not in `understandability`."""
     for name in (name for table in tables for name, _ in table or ()):
         if name not in (understandability or ()):
-            raise MeasureError(f"{name!r} is not an aspect of understandability of the measure")
+            raise MeasureError(f"{name!r} is not one of the understandability aspects of the measure")
 
 
 def _understood(
@@ -319,8 +321,8 @@ def _likely(view: AspectView, aspects: Sequence[str] | None, gains: ArgumentPair
 def probabilities(aspect: Aspect, given: ArgumentPairs | None) -> Floats:
     """Return float64[labels]: the probability that a document of each label is understood.
 
-    This is the number in `given`, else the gain of the aspect, divided by the greatest gain if that is above
-    1.
+    This is the number for the label in `given`, or else the gain of the label, divided by the greatest gain
+    of the aspect if that exceeds 1.
     """
     table = aspect.gains / max(1.0, float(aspect.gains.max()))
     labels = list(aspect.labels) if aspect.integer else list(range(len(table)))

@@ -40,7 +40,8 @@ def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: Most
 
         C(i) = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - (gain of ranks 1..i)
 
-    T must be at least 0.5, because some C would not be probabilities otherwise (cwl_eval does not check).
+    T must be at least 0.5, because otherwise some C would not be probabilities (cwl_eval does not check
+    this).
 
     In the example, rank 3 is reached with probability 1/4 * 4/9 = 1/9, and a lower rank i with probability
     (2.5 / (i - 0.5))^2 / 9.
@@ -54,7 +55,7 @@ def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: Most
 
 
 def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
-    """Return two float64[rows]: the sum of reach * gain, and of reach. Goes by rank, for all rows at once."""
+    """Return the sums of reach * gain and of reach, float64[rows] each. The loop is over ranks."""
     reach, seen, expected = np.ones(hits.rows), np.zeros(hits.rows), np.zeros(hits.rows)
     missing = np.full(hits.rows, 2.0 * target)  # T + T_i
     by_rank = np.argsort(hits.rank, kind="stable")
@@ -104,8 +105,8 @@ def BPM(
 
         C(i) = 1 for i < n, else 0: BPM@k = (gain of ranks 1..n) / n
 
-    n is the first rank where the total gain is at least T, but at most k. This is the static model. The
-    comparison with T uses the gains of the scale before the division, so rounding cannot change n.
+    n is the first rank where the total gain is at least T, but at most k. This is the static model. T is
+    compared with the gains before their division by max_rel - min_rel, so rounding cannot change n.
 
     Caveat: a user who gains T earlier stops earlier. The mean gain may then be lower for a better ranking.
 
@@ -134,8 +135,8 @@ def SDCG(
 
         SDCG@k = (sum over i <= k of gain(i) / log2(1 + i)) / (sum over i <= k of 1 / log2(1 + i))
 
-    It is nDCG with an ideal ranking of k perfect documents, whether or not the judgments have so many. Few
-    topics can reach 1. `dcg` exists for compatibility with the names of ir_measures and has one value.
+    It is nDCG with an ideal ranking of k perfect documents, even if the judgments contain fewer. Few topics
+    can reach 1. `dcg` exists for compatibility with the names of ir_measures and has one value.
 
     Example: a=2 b=1 z=0; run a x b: SDCG@3 0.586598 = (1 + 1/2 / 2) / (1 + 1/log2(3) + 1/2).
     """
@@ -202,7 +203,7 @@ def _gained(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[Hits, Fl
 
 
 def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, float]:
-    """Return the gains that are mapped to 0 and 1; MeasureError if there is nothing between them."""
+    """Return the gains that are mapped to 0 and 1; raise MeasureError unless the first is smaller."""
     scales = float(rows.pool.aspect.gains.max(initial=0))
     low, high = float(min_rel), scales if max_rel is None else float(max_rel)
     if low == 0 and high == 0 and max_rel is None:  # no label has a gain, so every score is 0
@@ -236,16 +237,16 @@ def _expected(hits: Hits, gain: Floats, reach: Floats) -> Floats:
     1].
     """
     seen = hits.rank <= len(reach)
-    read = hits.only(seen)
+    inspected = hits.only(seen)
     total = float(np.cumsum(reach)[-1])
-    return np.minimum(read.sum(gain[seen] * reach[read.rank - 1]) / total, 1.0)
+    return np.minimum(inspected.sum(gain[seen] * reach[inspected.rank - 1]) / total, 1.0)
 
 
 def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
-    """Return float64[rows]: as `_expected`, for a user who also stops with probability gain(i).
+    """Return float64[rows]: the result of `_expected` for a user who also stops with probability gain(i).
 
-    Between two hits only `reach` changes. So the cumulative sum of `reach` gives the number of documents
-    inspected there.
+    Between two hits all gains are 0. So the cumulative sum of `reach` gives the number of documents inspected
+    between them.
     """
     seen = hits.rank <= len(reach)
     hits, gain = hits.only(seen), gain[seen]
@@ -257,8 +258,8 @@ def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
     end, still = np.zeros(hits.rows, dtype=np.int64), np.ones(hits.rows)
     end[hits.row[last]] = hits.rank[last]
     still[hits.row[last]] = (going * (1.0 - gain))[last]
-    looked: Floats = between + still * (total[-1] - total[end])
-    return np.minimum(hits.sum(going * gain * reach[hits.rank - 1]) / looked, 1.0)
+    inspected: Floats = between + still * (total[-1] - total[end])
+    return np.minimum(hits.sum(going * gain * reach[hits.rank - 1]) / inspected, 1.0)
 
 
 @measure(source="Moffat and Zobel, TOIS 2008; trec_eval 10 rbp")

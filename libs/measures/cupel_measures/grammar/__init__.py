@@ -1,1 +1,1 @@
-"""The text of measures: syntax, parameters, declarations and bound measures."""
+"""Declarations of measures, and the syntax and parameters of their texts."""

@@ -58,7 +58,7 @@ class Measure:
 
     @cached_property
     def within(self) -> tuple["Measure", ...]:
-        """Return the combined measures: the measure in `of=`, or one per aspect; empty for others."""
+        """Return the inner measures: the measure in `of=`, or one per aspect. Empty without `of=`."""
         inner = self.arguments.get("of")
         if isinstance(inner, ArgumentPairs):
             return tuple(measure for _, measure in inner)
@@ -66,13 +66,13 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the minimum and maximum value, widened by those of the combined measures."""
+        """Return the minimum and maximum value, extended to the values of the inner measures."""
         low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)
 
     @property
     def by_scale(self) -> bool:
-        """Return whether labels that no document has may change the values."""
+        """Return whether the values can depend on labels of the scale that no document has."""
         by_scale = self.declaration.by_scale
         declared = by_scale(self.arguments) if callable(by_scale) else by_scale
         return declared or any(inner.by_scale for inner in self.within)
@@ -82,9 +82,10 @@ class Measure:
         return _checked(self.declaration, {**dict(self.parameters), **changes})
 
     def bound(self, aspects: Sequence[Aspect]) -> "Measure":
-        """Return the measure as stored for a collection with `aspects`; a combining one lists its aspects.
+        """Return the measure for a collection with `aspects`, as scores are stored.
 
-        Raise MeasureError if it names an aspect that the collection lacks.
+        The result of a combining measure lists its aspects. Other measures do not change. Raise MeasureError
+        if the measure names an aspect that the collection lacks.
         """
         arguments = self.arguments
         if self.declaration.subtopics:
@@ -116,7 +117,10 @@ class Measure:
         return self.having(aspects=sorted(listed, key=order.index))
 
     def _bound_by_topicality(self, aspects: Sequence[Aspect]) -> "Measure":
-        """Bind a measure of topicality and of understandability (default: all other aspects)."""
+        """Bind a measure of topicality and understandability.
+
+        The default for the latter is all other aspects.
+        """
         order = [aspect.name for aspect in aspects]
         arguments = self.arguments
         topical = arguments.get("aspect") or order[0]
@@ -169,7 +173,7 @@ def _unknown(name: str) -> str:
     hint = nearest(name, known) or "; `cupel measures` lists all measures"
     spelling = (
         "" if name.isascii() else f" ({short(ascii(name))})"
-    )  # shows letters of other scripts that look like ASCII
+    )  # escapes letters of other scripts, which can look like ASCII
     return f"unknown measure {short(name)!r}{spelling}{hint}"
 
 
@@ -186,7 +190,7 @@ def _no_cutoff(declaration: Declaration, call: Call) -> str:
 
 
 def _checked(declaration: Declaration, given: dict[str, Any]) -> Measure:
-    """Return the measure with the checked parameters `given`, in declared order, without defaults."""
+    """Return the measure with the parameters `given`: checked, in declared order, without defaults."""
     for name in given:
         if name not in declaration.parameters:
             known = list(declaration.parameters)
@@ -227,7 +231,7 @@ def _read_within(value: Any, kind: Inner) -> Any:
 
 
 def _measure_within(value: Any, kind: Inner) -> Any:
-    """Read the value of `of=`: a single-aspect measure without its aspect, or one such measure per aspect."""
+    """Read the value of `of=`: a single-aspect measure without `aspect`, or one such measure per aspect."""
     if kind.by_aspect and isinstance(value, Mapping | ArgumentPairs):
         pairs = value if isinstance(value, ArgumentPairs) else value.items()
         if not value or not all(isinstance(name, str) for name, _ in pairs):

@@ -1,7 +1,7 @@
 """Kinds of measure parameters: the values that they accept and the error messages.
 
-The keyword-only parameters of a measure are annotated with one of the aliases at the end of this file.
-Parser, documentation and error messages read the kind from the annotation.
+Each keyword-only parameter of a measure is annotated with one of the aliases at the end of this file. The
+parser, the reference pages and the error messages use the kind in this annotation.
 """
 
 import difflib
@@ -13,11 +13,11 @@ from typing import Annotated, Any
 from cupel_measures.grammar.syntax import ArgumentPairs, short, shown
 
 MOST = 1e100
-"""Greatest gain, weight or coordinate; sums of many such numbers stay far from overflow."""
+"""Greatest gain, weight or coordinate. Sums of many such numbers do not overflow."""
 MOST_NUMBERS = 1000
 """Greatest length of a list of numbers."""
 LONGEST_WORD = 100
-"""Longest word that is compared with known names."""
+"""Length of the longest word that is compared with known names."""
 
 
 class ParameterError(ValueError):
@@ -25,7 +25,7 @@ class ParameterError(ValueError):
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return "; did you mean X?" for the known word closest to `word`, or "" if none is close."""
+    """Return "; did you mean X?" for the known word X closest to `word`, or "" if no word is close."""
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower()[:LONGEST_WORD], lower, 1, 0.6)
     return f"; did you mean {lower[close[0]]}?" if close else ""
@@ -65,7 +65,7 @@ class Whole(ParameterKind):
 
 @dataclass(frozen=True)
 class Number(ParameterKind):
-    """A number from `low` to `high`, except those in `without`; a rational stays exact."""
+    """A number from `low` to `high`, except the numbers in `without`. A rational is kept exact."""
 
     expects: str = "a number"
     low: float = -MOST
@@ -94,7 +94,7 @@ class Flag(ParameterKind):
 
 @dataclass(frozen=True)
 class Word(ParameterKind):
-    """A string; one of `choices` if there are any."""
+    """A string. If `choices` is not empty, it must be one of them."""
 
     expects: str = "a name"
     choices: tuple[str, ...] = ()
@@ -161,9 +161,9 @@ class Numbers(ParameterKind):
 
 @dataclass(frozen=True)
 class GainTableParameter(ParameterKind):
-    """A dict from `key` to `value`, stored sorted by key as a hashable tuple of pairs.
+    """A dict from `key` to `value`, stored as a hashable tuple of pairs, sorted by key.
 
-    With `optional`, an empty dict counts as no value.
+    With `optional`, an empty dict means no value.
     """
 
     expects: str = "a dict"
@@ -218,7 +218,7 @@ class Balance(GainTableParameter):
 class NameOrNames(Words):
     """A name or a list of distinct names, stored as a list."""
 
-    expects: str = "a name, or a list of different ones"
+    expects: str = "a name, or a list of different names"
 
     def read(self, value: Any) -> tuple[str, ...]:
         return super().read([value] if isinstance(value, str) else value)
@@ -226,9 +226,9 @@ class NameOrNames(Words):
 
 @dataclass(frozen=True)
 class Inner(ParameterKind):
-    """A single-aspect measure; the module `measure` reads it, because it knows all declared measures.
+    """A single-aspect measure. The module `measure` parses it, because it knows all declared measures.
 
-    With `by_aspect`, a dict may name a measure for each aspect.
+    With `by_aspect`, the value can also be a dict from aspects to measures.
     """
 
     expects: str = "a measure of one aspect that is averaged over topics, such as nDCG@10"
@@ -236,12 +236,12 @@ class Inner(ParameterKind):
 
 
 def exact(value: int | float | Fraction) -> Fraction:
-    """Return the number as typed, exactly: 0.1 is one tenth."""
+    """Return the exact number as typed: 0.1 is one tenth."""
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 def settled(value: int | float | Fraction) -> float | Fraction:
-    """Return `value` as a float if the float's repr has exactly this value, else as a Fraction."""
+    """Return `value` as a float if the repr of the float denotes exactly this value, else as a Fraction."""
     number = float(value)
     return number if exact(number) == exact(value) else Fraction(value)
 

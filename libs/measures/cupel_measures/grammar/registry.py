@@ -1,7 +1,8 @@
-"""Registry of measures: a decorator declares each; parser, API, pages and law tests read the declarations.
+"""Registry of measures. The parser, the API, the reference pages and the tests of laws use its declarations.
 
-A measure is a short pure function of rows. Its keyword-only parameters are its grammar, and its docstring is
-its documentation. The decorator takes what cannot be inferred from them.
+A measure is a short pure function of rows, declared by a decorator. Its keyword-only parameters are the
+parameters in the text of the measure. Its docstring is its documentation. The arguments of the decorator are
+the properties that cannot be inferred from the function.
 """
 
 import inspect
@@ -16,9 +17,12 @@ Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
 Combination = Literal["mean", "harmonic mean", "classes"]
 ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
-"""Scale type by parameters and aspect; by parameters and all aspects for a combining measure."""
+"""Function that returns the scale type from the aspect and the parameters.
+
+For a combining measure, the first argument is the list of all aspects.
+"""
 ByScale = bool | Callable[[Mapping[str, Any]], bool]
-"""Whether the length of the scale matters, or a predicate of the parameters."""
+"""Whether values can depend on labels that no document has, or a function of the parameters that says so."""
 REQUIRED = inspect.Parameter.empty
 
 
@@ -31,7 +35,10 @@ class Parameter:
     default: Any
 
     def read(self, value: Any) -> Any:
-        """Return the checked value; None only if it is the default. Raise ParameterError if it is invalid."""
+        """Return the checked value.
+
+        Accept None only if it is the default. Raise ParameterError if it is invalid.
+        """
         if value is None and self.default is None:
             return None
         try:
@@ -44,22 +51,30 @@ class Parameter:
 class Declaration:
     """A declared measure.
 
-    compute: the function that scores. parameters: its parameters in canonical order.
-    at: the parameter that `@` sets, if any.
-    bounds: minimum and maximum value. combines: whether it combines aspects.
-    subtopics: whether it uses judgments by subtopic instead of an aspect.
-    texts: whether it also uses the texts of documents.
-    exempt: laws (LAWS) that do not hold for it, each with the reason.
-    scale: scale type (Ferrante, Ferro and Losiouk, 2019), or "depends" if `scale_rule` decides it.
-    exact: computes the same values as exact numbers, an integer or a rational per row; None if there is no
-    such function. digits: approximate number of decimal digits of the denominators, given the number of
-    ranked documents and the parameters; None if it is small. by_scale: whether labels that no document has
-    may change the values, or a predicate of the parameters (see `Measure.by_scale`).
-    rises: whether a better label of a retrieved document never lowers the value, although it changes recall
-    base and ideal ranking; for a combining measure, provided that its inner measures rise.
-    combination: how a combining measure combines its inner measure: the mean or harmonic mean of the scores
-    by aspect, or the inner measure's score on classes of labels. worth: for a combining measure that reduces
-    each document to one number, the function that computes it: view to float64[D].
+    - compute: the function that scores.
+    - parameters: its parameters in canonical order.
+    - aliases: other names, each with the parameters that it sets.
+    - at: the parameter that `@` sets, if any.
+    - bounds: minimum and maximum value.
+    - aggregate: how values are aggregated over topics.
+    - scale: scale type (Ferrante, Ferro and Losiouk, 2019), or "depends" if `scale_rule` determines it.
+    - source: paper or tool.
+    - combines: whether the measure combines aspects.
+    - subtopics: whether it uses judgments by subtopic instead of an aspect.
+    - texts: whether it also uses the texts of documents.
+    - exempt: laws (LAWS) that do not hold for it, each with the reason.
+    - exact: function that computes the same values as exact numbers, an integer or a rational per row. None
+      if there is no such function.
+    - digits: function of the number of ranked documents and the parameters. It returns the approximate number
+      of decimal digits of the exact denominators. None if this number is small.
+    - by_scale: whether the values can depend on labels that no document has, or a function of the parameters
+      that says so (see `Measure.by_scale`).
+    - rises: whether a better label of a retrieved document never lowers the value, although it changes recall
+      base and ideal ranking. For a combining measure: whether this holds if it holds for its inner measures.
+    - combination: how a combining measure uses its inner measure: the mean or harmonic mean of the scores by
+      aspect, or the score of the inner measure on classes of labels.
+    - worth: for a combining measure that first reduces the labels of a document to one number, the function
+      from a view to these numbers, float64[D].
     """
 
     name: str
@@ -102,11 +117,11 @@ LAWS = (
     "an empty run scores 0",
     "a better swap never lowers the score",
 )
-"""Laws that hold for every measure on every run, except for the exemptions in its declaration."""
+"""Laws that hold for every measure on every run, except for measures whose declaration exempts them."""
 
 DECLARATIONS: dict[str, Declaration] = {}
 NAMES: dict[str, tuple[Declaration, Mapping[str, Any]]] = {}
-"""All names and aliases, with the parameters that the alias sets."""
+"""Name or alias -> declaration, and the parameters that the alias sets."""
 
 
 NOTHING_RELEVANT, EMPTY, SWAP = LAWS
@@ -134,8 +149,9 @@ def measure(
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure with the function's name.
 
-    Each single-aspect measure also takes `aspect`. Each single-aspect measure and each measure of subtopics
-    takes `judged_only`, unless the declaration switches it off. `Declaration` documents the arguments.
+    A single-aspect measure gets the additional parameter `aspect`. A single-aspect measure and a measure of
+    subtopics get `judged_only`, unless the argument `judged_only` is False. `Declaration` documents the other
+    arguments.
     """
 
     def declare(compute: Callable[..., Floats]) -> Callable[..., Floats]:
@@ -192,9 +208,12 @@ def _parameters(compute: Callable[..., Floats]) -> dict[str, Parameter]:
 
 
 def kind_of(hint: Any) -> ParameterKind:
-    """Return the parameter kind of an annotation such as `Cutoff` or `Cutoff | None`, or raise TypeError."""
+    """Return the parameter kind of an annotation such as `Cutoff` or `Cutoff | None`.
+
+    Raise TypeError without one.
+    """
     for member in (hint, *getattr(hint, "__args__", ())):
         for note in getattr(member, "__metadata__", ()):
             if isinstance(note, ParameterKind):
                 return note
-    raise TypeError(f"{hint} is annotated with no ParameterKind")
+    raise TypeError(f"{hint} is not annotated with a ParameterKind")

@@ -4,13 +4,13 @@ Runs of one length have a total order. Set-based measures are compared with the 
 highest degree in which two runs differ (SBTO). Rank-based measures are compared with the order by the first
 rank at which two runs differ (RBTO). A measure is
 
-- ordinal: it orders runs in the same way and has no ties of its own;
+- ordinal: it orders runs in the same way, and runs that differ in the order have different values;
 - interval: its values are also equally spaced, so equal differences mean the same and means are meaningful;
 - neither: it contradicts the order.
 
-The type holds for all run lengths; for runs of one or two documents a measure may have a better type. The
-degrees are the distinct gains, including 0 for an unjudged document. A judged-only variant has the type of
-its measure on condensed runs.
+The type holds for all run lengths. For runs of one or two documents, a measure can have a stronger type. The
+degrees are the distinct gains, including 0 for an unjudged document. A judged-only variant has the same type
+as its measure, for runs without unjudged documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ OPERATIONS: Mapping[ScaleType, tuple[str, ...]] = {
 """Operations that each scale type allows. Other operations are carried out with a warning."""
 
 CLOSE = Fraction(1, 10**9)
-"""Decimals this close to a bound count as equal to it; a rational such as 1/3 is compared exactly."""
+"""Tolerance in comparing a decimal parameter with a bound; a rational such as 1/3 is compared exactly."""
 
 
 def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
@@ -45,7 +45,7 @@ def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
 
 
 def warning(measure: Measure, aspects: Sequence[Aspect]) -> str | None:
-    """Return a warning if the aggregate over topics needs more than the scale type allows, else None."""
+    """Return a warning if the scale type does not allow the aggregate over topics, else None."""
     type_, aggregate = scale_type(measure, aspects), measure.declaration.aggregate
     if aggregate in OPERATIONS[type_]:
         return None
@@ -54,7 +54,7 @@ def warning(measure: Measure, aspects: Sequence[Aspect]) -> str | None:
 
 
 def scale_type_in(measure: Measure, aspect: Aspect) -> ScaleType:
-    """Return the scale type of a single-aspect measure under the labels of `aspect`."""
+    """Return the scale type of a single-aspect measure for the labels of `aspect`."""
     return _by_rule(measure, aspect)
 
 
@@ -85,7 +85,7 @@ def rank_biased(p: float | Fraction, gains: Sequence[Exact]) -> ScaleType:
 
 
 def total_gain(gains: Sequence[Exact]) -> ScaleType:
-    """Return the scale type of a sum of gains: interval with two degrees, else neither."""
+    """Return the scale type of a sum of gains: interval for exactly two degrees, otherwise neither."""
     return "interval" if len(_degrees(gains)) == 2 else "neither"
 
 

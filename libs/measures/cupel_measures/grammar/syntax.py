@@ -1,4 +1,7 @@
-"""Parser of measure texts: `NAME(param=value, ...)@k` to a tree. Values are literals, never evaluated."""
+"""Parser of measure texts such as `NAME(param=value, ...)@k`.
+
+Values are literals; they are never evaluated.
+"""
 
 import math
 import re
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-# Possessive quantifiers (`++`, `*+`) prevent backtracking, so hostile text takes no longer than other text.
+# Possessive quantifiers (`++`, `*+`) prevent backtracking, so no text takes exponential time.
 STRING = r"'(?:[^'\\\x00-\x1f\ud800-\udfff]|\\[\\'\"])*+'|\"(?:[^\"\\\x00-\x1f\ud800-\udfff]|\\[\\'\"])*+\""
 WORD = r"[^\W\d](?:[.\-]*+\w++)*+"
 TOKEN = re.compile(
@@ -29,7 +32,10 @@ MOST_DIGITS = 18
 
 
 class MeasureError(ValueError):
-    """Invalid measure text, or a measure that cannot be computed from a collection; one sentence says why."""
+    """Invalid measure text, or a measure that cannot be computed from a collection.
+
+    The message is one sentence with the reason.
+    """
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class ArgumentPairs(tuple[tuple[Any, Any], ...]):
 
 
 def shown(value: Any) -> str:
-    """Return a parsed value as text of the grammar."""
+    """Return a parsed value as text that parses to the same value."""
     if isinstance(value, Call):
         return str(value)
     if isinstance(value, ArgumentPairs | dict):
@@ -99,7 +105,7 @@ def split(text: str) -> list[str]:
 
 
 def _quote_hint(character: str) -> str:
-    """Return a hint for a quote that does not start a complete string."""
+    """Return a hint if `character` is a quote, which then starts an unterminated string; else ""."""
     return ": a string ends with the same quote on the same line" if character in "'\"" else ""
 
 

@@ -7,7 +7,7 @@ CUTOFFS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
 RECALLS = ("0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
 MULTIPLES = ("0.2", "0.4", "0.6", "0.8", "1.0", "1.2", "1.4", "1.6", "1.8", "2.0")
 
-# trec_eval name: Cupel text (`{}` takes the parameter), and the parameters that the bare name implies
+# trec_eval name: Cupel text, in which `{}` is the parameter, and the parameters for a name without one
 NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_q": ("NumQ", ()),
     "num_ret": ("NumRet", ()),
@@ -46,11 +46,11 @@ ALL_VALUES = {
     "11pt_avg": "AP11(levels=[{}])",
     "utility": "Utility(a={},b={},c={},d={})",
 }
-"""Names that take all values at once."""
+"""trec_eval name -> Cupel text, for names with several values that belong to one measure."""
 PAIRS = {"ndcg": "nDCG(gains={{{}}})", "rbp": "RBP_trec({})"}
-"""Names with values of the form `1=3,2=9` or `p=0.8`."""
+"""trec_eval name -> Cupel text, for names with values of the form `1=3,2=9` or `p=0.8`."""
 OURS = ("P", "Rprec", "infAP")
-"""Names that Cupel's grammar has too. The grammar takes precedence, so a bare P requires a cutoff."""
+"""Names of both trec_eval and Cupel. They are read as Cupel names, so `P` requires a cutoff."""
 
 EXPERIMENTAL = "is experimental and not supported; "
 PREFERENCES = "is computed from preferences between documents, not from labels; use Bpref"
@@ -72,15 +72,15 @@ REFUSED = {
     "P_avgjg": GROUPS,
     "Rprec_mult_avgjg": GROUPS,
 }
-"""trec_eval names that are not supported, with the reason."""
+"""Unsupported trec_eval name -> reason."""
 MISUSED = {
     "utility": "takes four values, for example utility_1,-1,0,0",
     "ndcg": "takes gains by level, for example ndcg_1=3,2=9; an unjudged document always has gain 0",
     "rbp": "takes p, for example rbp_p=0.8",
 }
-"""Names that are often given invalid values, with a valid example."""
+"""trec_eval name -> description of its values, for error messages."""
 
-# members in the order of trec_eval
+# members have the order of trec_eval
 OFFICIAL = "num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
 SETS = {
     "official": OFFICIAL,
@@ -92,7 +92,10 @@ SETS = {
 
 
 def translate(name: str) -> list[str] | None:
-    """Return the Cupel texts of a trec_eval name such as `ndcg_cut_10`, `P.5,10` or `official`, or None."""
+    """Return the Cupel texts of a trec_eval name such as `ndcg_cut_10`, `P.5,10` or `official`.
+
+    Return None for any other name.
+    """
     if name in SETS:
         return [text for member in SETS[name].split() for text in _bare(member)]
     if name in NAMES and name not in OURS:
@@ -106,13 +109,13 @@ def translate(name: str) -> list[str] | None:
 
 
 def _bare(name: str) -> list[str]:
-    """Return the measures of a name without parameters: one, or one per default parameter."""
+    """Return the Cupel texts of a name without parameters: one text, or one per default parameter."""
     text, defaults = NAMES[name]
     return [text.format(value) for value in defaults] if defaults else [text]
 
 
 def _parametrised(name: str) -> str | None:
-    """Return the measure of a name with several values, such as `utility_2,-1,0,0` or `ndcg_1=3,2=9`."""
+    """Return the Cupel text of a name with several values, such as `utility_2,-1,0,0` or `ndcg_1=3,2=9`."""
     for trec, text in ALL_VALUES.items():
         values = _values(name, trec)
         if values and text.count("{}") in (1, len(values)):

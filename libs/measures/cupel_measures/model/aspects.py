@@ -14,12 +14,12 @@ Label = int | str
 
 @dataclass(frozen=True, kw_only=True)
 class Aspect:
-    """One judged dimension and its ordered scale.
+    """A judged property of documents, such as relevance, with its ordered scale of labels.
 
     labels: the labels from worst to best. lowest: further labels that are read as the worst one. unjudged:
     labels that mean "not judged". threshold: index of the smallest label that counts as relevant.
     declared_gains, declared_embedding: one number per label, non-decreasing. inferred: whether the scale was
-    inferred from a plain qrels file (0 to its highest grade).
+    inferred from a plain qrels file, as 0 to the highest grade in the file.
     """
 
     name: str
@@ -33,12 +33,19 @@ class Aspect:
 
     @property
     def integer(self) -> bool:
-        """Return whether all labels are integers; gains and `rel` are then the labels themselves."""
+        """Return whether all labels are integers.
+
+        Gains and `rel` are then labels instead of label indices.
+        """
         return isinstance(self.labels, range) or all(isinstance(label, int) for label in self.labels)
 
     @cached_property
     def gains(self) -> Floats:
-        """Return the gain of each label: as declared, or the label itself (0 if negative), or its index."""
+        """Return the gain of each label.
+
+        It is the declared gain. Without declared gains, it is the label if labels are integers (0 if
+        negative), or else the index of the label.
+        """
         if self.declared_gains is not None:
             return np.array(self.declared_gains, dtype=np.float64)
         if self.integer and self.ascending:
@@ -47,7 +54,10 @@ class Aspect:
 
     @property
     def ascending(self) -> bool:
-        """Return whether integer labels ascend from worst to best; `{range: [100, 0]}` descends."""
+        """Return whether the integer labels ascend from worst to best.
+
+        Those of `{range: [100, 0]}` descend.
+        """
         return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
 
     def index_from(self, rel: int) -> int:
@@ -64,13 +74,13 @@ class Aspect:
 
     @cached_property
     def embedding(self) -> tuple[float | Fraction, ...]:
-        """Return the position of each label in distances, by default 0, 1, 2, ... (TOMA, CIKM 2021, 3.1)."""
+        """Return the coordinate of each label for distances; default: 0, 1, 2, ... (TOMA, CIKM 2021, 3.1)."""
         return self.declared_embedding or tuple(range(len(self.labels)))
 
 
 @dataclass(frozen=True)
 class LabelSet:
-    """Label tuples that can occur (TOMA, CIKM 2021, 3.2).
+    """A set of possible label tuples (TOMA, CIKM 2021, 3.2).
 
     tuples: label indices in the order of `aspects`.
     """

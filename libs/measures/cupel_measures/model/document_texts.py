@@ -25,7 +25,7 @@ class Texts:
     term: NDArray[np.int32]
     count: NDArray[np.int32]
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Derived tables, keyed by the module that computes them."""
+    """Cache of derived tables; the modules that compute the tables choose the keys."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": {}}
@@ -55,14 +55,14 @@ class Content:
     """The texts of all documents of a run, with one row per topic of the qrels.
 
     offsets: int64[rows + 1] into document. document: int64[n], ordered by rank; the index of each document in
-    `texts`, or -1 if it has no text. The rows are the same as in `Joined`.
+    `texts`, or -1 if it has no text. The rows correspond to those of `Joined`.
     """
 
     texts: Texts
     offsets: Ints
     document: Ints
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Tables that measures derive from these rows, keyed by the module that computes them."""
+    """Cache of tables derived from these rows; the modules that compute the tables choose the keys."""
 
     @classmethod
     def empty(cls, topics: int) -> "Content":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cupel_measures.model.arrays import Ids, Ints
 from cupel_measures.model.aspects import Aspect, LabelSet
 
-# States of a (document, aspect) pair without a label of the scale. A label index is at least 0.
+# States of a (document, aspect) pair that has no label index. Label indices are at least 0.
 NEGATIVE = -1
 """A negative grade: judged with the lowest label. Bpref and infAP treat it as pooled but not judged."""
 UNJUDGED = -2
@@ -45,11 +45,12 @@ class Subtopics:
 class Qrels:
     """All judgments of a collection, of all aspects.
 
-    topics: T ids in byte order, those with a judgment of some aspect or by subtopic. Every score vector and
-    every aggregate is over them. unjudged_topics: ids of listed topics without any judgment, in byte order;
-    they are shown, but never scored (`judged_only`). offsets: int64[T + 1]; the pool of topic t is documents
-    offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels: int32[A, D], a
-    label index of the aspect's scale, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared sets by name.
+    topics: T ids in byte order, of the topics with any judgment. Score vectors and aggregates cover these
+    topics. unjudged_topics: ids of listed topics without any judgment, in byte order; they are shown, but
+    never scored (see `judged_only`). offsets: int64[T + 1]; the pool of topic t is documents
+    offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels: int32[A, D], by
+    aspect and document, a label index, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared label sets by
+    name.
     """
 
     aspects: tuple[Aspect, ...]
@@ -61,18 +62,21 @@ class Qrels:
     subtopics: Subtopics | None = None
     unjudged_topics: tuple[str, ...] = ()
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Derived tables, such as lookup tables and ideal gains, keyed by the module that computes them."""
+    """Cache of derived tables, such as lookup tables and ideal gains.
+
+    The modules that compute the tables choose the keys.
+    """
     unrestricted: "Qrels | None" = field(default=None, repr=False)
-    """The qrels of which these are the restriction, if any."""
+    """The qrels from which `restricted_to` created these; None for qrels that are not restricted."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cache": {}}  # another process computes its own tables
+        return {**self.__dict__, "cache": {}}  # another process computes the tables again
 
     @classmethod
     def empty(
         cls, aspects: tuple[Aspect, ...], label_sets: Mapping[str, LabelSet], *, subtopics: bool = True
     ) -> "Qrels":
-        """Return qrels without topics; with `subtopics`, they can hold judgments by subtopic."""
+        """Return qrels without topics. subtopics: whether the collection has judgments by subtopic."""
         none = np.zeros((len(aspects), 0), dtype=np.int32)
         by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
         return cls(
@@ -90,11 +94,11 @@ class Qrels:
     ) -> "Qrels":
         """Return these qrels without the judgments of documents that are not in `kept`, bool[D].
 
-        All documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only labels
-        of this aspect are removed. Without it, all labels and all judgments by subtopic are removed.
+        `documents` does not change, so joined runs stay valid. With `aspect`, only the labels of this aspect
+        are removed. Without it, all labels and all judgments by subtopic of these documents are removed.
 
-        pooled: whether documents without their judgment stay in the pool, UNJUDGED, as in a random sample of
-        the judgments. Otherwise they become ABSENT, as in a pool that never had them.
+        pooled: whether these documents stay in the pool as UNJUDGED, as in a random sample of the judgments.
+        Otherwise they become ABSENT, as if they had never been in the pool.
         """
         where = slice(None) if aspect is None else self.aspect_index(aspect)
         labels = self.labels.copy()
@@ -108,8 +112,8 @@ class Qrels:
     def judged_only(self) -> "Qrels":
         """Return these qrels with the topics that have no judgment moved to `unjudged_topics`.
 
-        The pools of these topics, in which every label says "not judged", are removed. Readers of qrels call
-        this once, so no other code decides which topics count in a mean.
+        The pools of these topics, in which every label means "not judged", are removed. Readers of qrels call
+        this method, so no other code decides which topics count in a mean.
         """
         counts = np.bincount(self.topic_of[self.is_judged], minlength=len(self.topics)) > 0
         if counts.all():
@@ -138,7 +142,7 @@ class Qrels:
 
     @cached_property
     def is_judged(self) -> NDArray[np.bool_]:
-        """Return bool[D]: which pooled documents are judged by subtopic or for some aspect."""
+        """Return bool[D]: which pooled documents have a judgment by subtopic or for any aspect."""
         judged: NDArray[np.bool_] = np.asarray((self.labels >= NEGATIVE).any(axis=0))
         if self.subtopics is not None:
             judged[self.subtopics.document] = True
@@ -153,7 +157,7 @@ class Qrels:
 
     @cached_property
     def only_by_subtopic(self) -> bool:
-        """Return whether all judgments are by subtopic, before any restriction of these qrels."""
+        """Return whether all judgments of the unrestricted qrels are by subtopic."""
         if self.unrestricted is not None:
             return self.unrestricted.only_by_subtopic
         return self.subtopics is not None and bool(self.labels.size) and bool((self.labels == ABSENT).all())

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class Profile:
     """A named set of parsing and tie-breaking rules.
 
-    single_precision: compare scores as 32-bit floats. truncated_recall: interpolated precision at level c
-    needs int(c R + 0.9) documents instead of c R rounded half away from zero. negatives_judged: read a
-    negative grade as the lowest label; else as pooled but not judged.
+    single_precision: compare scores as 32-bit floats. truncated_recall: interpolated precision at recall
+    level c, with R relevant documents, requires int(c R + 0.9) of them instead of c R rounded half away from
+    zero. negatives_judged: treat a negative grade as the lowest label; if False, as pooled but not judged.
     """
 
     name: str
@@ -40,7 +40,7 @@ DEFAULT = PROFILES["cupel"]
 
 
 def find(name: str) -> Profile:
-    """Return the profile `name`. Raise ValueError, which lists all profiles, if there is none."""
+    """Return the profile `name`. Raise ValueError if it is unknown; the message lists all profiles."""
     try:
         return PROFILES[name]
     except KeyError:

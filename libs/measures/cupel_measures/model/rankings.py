@@ -27,9 +27,10 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """A run as read, before any cut.
+    """A run as read, without a cut.
 
-    metadata: its ir_metadata block. reordered: topics whose rank column gives another order than the scores.
+    metadata: the ir_metadata block of the run. reordered: topics whose rank column contradicts the order by
+    score.
     """
 
     tag: str
@@ -41,16 +42,17 @@ class Run:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Joined:
-    """Runs joined with qrels: one row per run and topic of the qrels, run after run.
+    """One or several runs joined with qrels.
 
-    A row holds the retrieved documents that are in the pool of the topic, by ascending rank. Other documents
-    matter only through the ranks of these hits.
+    There is one row per run and topic of the qrels: first all topics of the first run, then all topics of the
+    second run, and so on. A row contains the hits: the retrieved documents that are in the pool of the topic,
+    by ascending rank. Other documents matter only because they change the ranks of the hits.
 
     retrieved: int64[rows], number of documents that the run retrieves for the topic, after any depth cut.
     offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
     rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with the same
     score as the hit (its tie group, including itself). profile: the rules of the join.
-    strangers: number of topics of the run that the qrels lack; they are ignored.
+    unknown_topics: number of topics of the runs that the qrels lack; they are ignored.
     """
 
     retrieved: Ints
@@ -60,11 +62,11 @@ class Joined:
     first: NDArray[np.int32]
     last: NDArray[np.int32]
     profile: Profile = DEFAULT
-    strangers: int = 0
+    unknown_topics: int = 0
 
     @property
     def has_documents(self) -> NDArray[np.bool_]:
-        """Return bool[rows]: which topics are in the run."""
+        """Return bool[rows]: whether the run has documents for the topic of the row."""
         return self.retrieved > 0
 
     @classmethod
@@ -81,7 +83,7 @@ class Joined:
         )
 
     def part(self, begin: int, end: int) -> "Joined":
-        """Return rows `begin` to `end - 1`. Unknown topics of the run are not counted."""
+        """Return rows `begin` to `end - 1`. `unknown_topics` of the result is 0."""
         hits = slice(self.offsets[begin], self.offsets[end])
         return Joined(
             retrieved=self.retrieved[begin:end],
@@ -108,5 +110,5 @@ class Joined:
             first=np.concatenate([part.first for part in parts]),
             last=np.concatenate([part.last for part in parts]),
             profile=parts[0].profile,
-            strangers=sum(part.strangers for part in parts),
+            unknown_topics=sum(part.unknown_topics for part in parts),
         )

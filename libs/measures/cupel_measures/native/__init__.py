@@ -1,1 +1,1 @@
-"""Optional C extensions: the run reader, the row kernels and the max-T kernel."""
+"""Optional C extensions: a reader of runs, sums and counts over rows, and the max-T statistics."""

@@ -1,7 +1,7 @@
-/* The largest statistics of the max-T tests in each replicate, compiled: the same bits as the numpy version.
+/* The largest statistics of the max-T tests in each replicate. The bits are those of the numpy version.
  *
- * Buffers go in, bytes come out; the interpreter lock is released while C works. Every pair of systems is
- * computed once, for LANES replicates at a time, so that compilers use vector instructions.
+ * The function takes buffers and returns bytes. It releases the interpreter lock while it computes. Every pair
+ * of systems is computed once, for LANES replicates at a time, so that compilers use vector instructions.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -10,7 +10,8 @@
 
 #define LANES 8
 
-/* Fill above[systems][LANES] with max(0, (sums of another system - sums of this one) * weight). */
+/* Fill above[systems][LANES]: for each system s, the maximum over other systems o of (sums[o] - sums[s]) * weight,
+ * or 0 if all are negative. */
 static void largest_block(const double *sums, const double *weights, double *above, int64_t systems) {
     memset(above, 0, (size_t)systems * LANES * sizeof(double));
     for (int64_t i = 0; i < systems; i++) {
@@ -33,7 +34,7 @@ static void largest_block(const double *sums, const double *weights, double *abo
     }
 }
 
-/* Return 0 if memory ran out. */
+/* Fill `result` for all replicates. Return 0 if there is not enough memory. */
 static int largest_all(const double *sums, const double *weights, double *result, int64_t systems, int64_t replicates) {
     size_t size = (size_t)systems * LANES * sizeof(double);
     double *block = malloc(size), *above = malloc(size);

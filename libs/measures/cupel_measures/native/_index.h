@@ -1,4 +1,4 @@
-/* Seeded hashing, and the lookup tables of the qrels: one for the topics, one for each topic's pool. */
+/* Seeded hashes, and the lookup tables of the qrels: one of topics, and one of documents for each topic. */
 #ifndef CUPEL_INDEX_H
 #define CUPEL_INDEX_H
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #if !defined(__SIZEOF_INT128__) || !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the optional extension needs 128-bit integers and a little-endian processor; numpy does without it"
+#error "the optional extension requires 128-bit integers and a little-endian processor; without it, numpy is used"
 #endif
 
 #define FREE (-1)
@@ -21,14 +21,14 @@ typedef struct {
     int32_t document; /* index into the qrels' documents, or FREE */
 } Slot;
 
-/* Read-only view of the qrels, with a lookup table for each topic's pool and one for the topics' names. */
+/* Read-only view of the qrels, with a lookup table of documents for each topic and one of topic names. */
 typedef struct {
     const uint8_t *blob, *names;
-    const int64_t *starts, *name_starts, *offsets; /* documents + 1, topics + 1, topics + 1 */
+    const int64_t *starts, *name_starts, *offsets; /* lengths: documents + 1, topics + 1, topics + 1 */
     int64_t topics, documents;
     uint64_t seed[2];
     Slot *slots, *name_slots;
-    int64_t *first_slot; /* topics + 1; the sizes are powers of two */
+    int64_t *first_slot; /* length: topics + 1; the size of each table is a power of two */
     uint64_t name_mask;
 } Index;
 
@@ -43,7 +43,7 @@ static inline uint64_t mixed(uint64_t a, uint64_t b) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Seeded: without the seed nobody can make ids that fall on each other. */
+/* Return a hash of s[0:length]. The random seed prevents a hostile file from causing many collisions. */
 static inline uint64_t hash_of(const uint8_t *s, size_t length, const uint64_t seed[2]) {
     uint64_t hash = seed[0] ^ (length * 0x9E3779B97F4A7C15u), tail = 0;
     size_t left = length;
@@ -57,7 +57,7 @@ static inline uint64_t hash_of(const uint8_t *s, size_t length, const uint64_t s
     return mixed(tail ^ seed[1] ^ 0xE7037ED1A0B428DBu, hash ^ seed[0]);
 }
 
-/* Grow `*array` to at least `wanted` entries of `size` bytes, doubling; 0 when there is no memory. */
+/* Grow `*array` to at least `wanted` entries of `size` bytes, by doubling. Return 0 if there is not enough memory. */
 static int grow(void **array, size_t *room, size_t wanted, size_t size) {
     size_t more = *room ? *room : 64;
     if (wanted <= *room)
@@ -108,7 +108,7 @@ static int ascending(const int64_t *values, int64_t count, int64_t last) {
     return 1;
 }
 
-/* Build the tables of `index`, whose views, counts and seed are set. Tables are at most half full. */
+/* Build the tables of `index`, whose views, counts and seed must be set. Tables are at most half full. */
 static enum Status index_open(Index *index, int64_t blob_length, int64_t names_length) {
     if (index->documents >= INT32_MAX || index->topics >= INT32_MAX ||
         !ascending(index->starts, index->documents, blob_length) ||
@@ -128,7 +128,7 @@ static enum Status index_open(Index *index, int64_t blob_length, int64_t names_l
     index->name_slots = malloc(names * sizeof(Slot));
     if (!index->slots || !index->name_slots)
         return NO_MEMORY;
-    memset(index->slots, 0xFF, slots * sizeof(Slot)); /* all FREE */
+    memset(index->slots, 0xFF, slots * sizeof(Slot)); /* FREE in every slot */
     memset(index->name_slots, 0xFF, names * sizeof(Slot));
     for (int64_t t = 0; t < index->topics; t++) {
         const int64_t *name = index->name_starts + t;
@@ -148,7 +148,7 @@ static int same(const uint8_t *id, size_t length, const uint8_t *blob, const int
     return (size_t)(start[1] - start[0]) == length && !memcmp(id, blob + start[0], length);
 }
 
-/* The row of the topic called `name`, or FREE. */
+/* Return the index of the topic `name`, or FREE if the qrels lack it. */
 static int64_t row_of(const Index *index, uint64_t hash, const uint8_t *name, size_t length) {
     for (uint64_t at = hash & index->name_mask;; at = (at + 1) & index->name_mask) {
         Slot slot = index->name_slots[at];

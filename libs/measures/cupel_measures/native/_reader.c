@@ -1,4 +1,4 @@
-/* The Python face of _reader.h. Buffers go in, bytes come out; the interpreter is let go while C works. */
+/* Python interface of _reader.h. It takes buffers, returns bytes, and releases the interpreter lock while reading. */
 #define _GNU_SOURCE 1
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,7 +23,7 @@ static void index_dealloc(IndexObject *self) {
     Py_DECREF(type);
 }
 
-/* Take the arguments as buffers of bytes and of int64, and see that their lengths agree. */
+/* Get the buffers of the arguments. Return 0, with an exception set, if their lengths are inconsistent. */
 static int index_views(IndexObject *self, PyObject *args) {
     Py_buffer seed;
     PyObject *given[5];
@@ -39,7 +39,7 @@ static int index_views(IndexObject *self, PyObject *args) {
     for (int i = 1; i < 5; i += i < 3 ? 2 : 1) /* starts, name_starts, offsets */
         right &= self->views[i].len >= 8 && self->views[i].len % 8 == 0 && (uintptr_t)self->views[i].buf % 8 == 0;
     if (!right || self->views[3].len != self->views[4].len) {
-        PyErr_SetString(PyExc_ValueError, "buffers of int64 with one entry more than there are ids are wanted");
+        PyErr_SetString(PyExc_ValueError, "expected int64 buffers with one entry more than there are ids");
         return 0;
     }
     return 1;
@@ -68,7 +68,8 @@ static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     Py_DECREF(self);
     if (status == NO_MEMORY)
         return PyErr_NoMemory();
-    PyErr_SetString(PyExc_ValueError, "starts and offsets must ascend from 0 to the length of what they cut");
+    PyErr_SetString(PyExc_ValueError,
+                    "starts and offsets must ascend from 0 to the number of entries that they divide");
     return NULL;
 }
 
@@ -84,7 +85,7 @@ static PyTypeObject *IndexType;
 
 /* --------------------------------------------------------------------------------------------- results */
 
-/* (retrieved, offsets, document, rank, first, last) as bytes, by row. */
+/* Return (retrieved, offsets, document, rank, first, last) as bytes, ordered by row. */
 static PyObject *result_of(const Joined *joined, int64_t rows) {
     Py_ssize_t hits = (Py_ssize_t)joined->count;
     PyObject *parts[6] = {NULL}, *result = NULL;
@@ -139,7 +140,7 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!PyArg_ParseTuple(args, "O!pLnnnn", IndexType, &index, &single, &depth, &line, &lines, &topics, &deepest))
         return NULL;
     if (line < 0 || lines < 0 || topics < 0 || deepest < 0 || deepest > INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "limits are numbers from 0 on, and a depth has 31 bits");
+        PyErr_SetString(PyExc_ValueError, "limits must be at least 0, and the limit on depth at most 2^31 - 1");
         return NULL;
     }
     ReaderObject *self = (ReaderObject *)type->tp_alloc(type, 0);
@@ -163,7 +164,8 @@ static PyObject *reader_feed_method(ReaderObject *self, PyObject *args) {
         return NULL;
     if (self->busy || given < 0 || given > buffer.len - PADDING - 1 || (size_t)given < self->reader.scanned) {
         PyBuffer_Release(&buffer);
-        PyErr_SetString(PyExc_ValueError, "a buffer needs padding, what was kept, and one thread at a time");
+        PyErr_SetString(PyExc_ValueError,
+                        "the buffer must contain the kept bytes and padding, and only one thread may use the reader");
         return NULL;
     }
     size_t filled = (size_t)given;
@@ -180,9 +182,9 @@ static PyObject *reader_feed_method(ReaderObject *self, PyObject *args) {
     return status == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromSsize_t(status ? -1 : (Py_ssize_t)filled);
 }
 
-static PyObject *reader_strangers(ReaderObject *self, PyObject *ignored) {
+static PyObject *reader_unknown_topics(ReaderObject *self, PyObject *ignored) {
     (void)ignored;
-    return PyLong_FromSize_t(self->reader.strange_count);
+    return PyLong_FromSize_t(self->reader.unknown_count);
 }
 
 static PyObject *reader_result(ReaderObject *self, PyObject *ignored) {
@@ -192,9 +194,9 @@ static PyObject *reader_result(ReaderObject *self, PyObject *ignored) {
 
 static PyMethodDef reader_methods[] = {
     {"feed", (PyCFunction)reader_feed_method, METH_VARARGS,
-     "feed(buffer, filled, last) -> how many bytes it kept at the front of the buffer, or -1: declined"},
-    {"strangers", (PyCFunction)reader_strangers, METH_NOARGS,
-     "strangers() -> how many topics of the run the qrels don't have"},
+     "feed(buffer, filled, last) -> number of bytes kept at the start of the buffer, or -1 if the run is declined"},
+    {"unknown_topics", (PyCFunction)reader_unknown_topics, METH_NOARGS,
+     "unknown_topics() -> number of topics of the run that the qrels lack"},
     {"result", (PyCFunction)reader_result, METH_NOARGS,
      "result() -> (retrieved, offsets, document, rank, first, last) as bytes"},
     {NULL, NULL, 0, NULL},
@@ -203,7 +205,7 @@ static PyType_Slot reader_slots[] = {
     {Py_tp_new, reader_new},
     {Py_tp_dealloc, reader_dealloc},
     {Py_tp_methods, reader_methods},
-    {Py_tp_doc, "Reader(index, single_precision, depth, line, lines, topics, documents): reads one run"},
+    {Py_tp_doc, "Reader(index, single_precision, depth, line, lines, topics, documents): reader of one run"},
     {0, NULL},
 };
 static PyType_Spec reader_spec = {"cupel_measures.native._reader.Reader", sizeof(ReaderObject), 0,
@@ -235,7 +237,8 @@ static PyObject *join(PyObject *module, PyObject *args) {
     else if (status == NO_MEMORY)
         PyErr_NoMemory();
     else
-        PyErr_SetString(PyExc_ValueError, "the columns of the ranking are not aligned, or do not fit each other or the qrels");
+        PyErr_SetString(PyExc_ValueError,
+                        "the columns of the ranking are not aligned, or do not fit each other or the qrels");
     joined_close(&joined);
     PyBuffer_Release(&blob), PyBuffer_Release(&starts), PyBuffer_Release(&rows);
     PyBuffer_Release(&offsets), PyBuffer_Release(&scores);
@@ -247,7 +250,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_reader", "Reading runs and joining them with qrels, compiled.", -1, functions,
+    PyModuleDef_HEAD_INIT, "_reader", "Compiled reader of runs, which joins them with qrels.", -1, functions,
     NULL, NULL, NULL, NULL,
 };
 

@@ -1,11 +1,11 @@
-/* Reading a run and joining it with qrels: the part that touches hostile bytes. No Python in here, so that
- * tests/fuzz can run it alone under the address sanitizer.
+/* Reader of a run, which joins it with qrels. It parses untrusted bytes and does not use Python, so tests/fuzz
+ * can run it under the address sanitizer.
  *
- * The text is read a block at a time and worked on a topic at a time, because memory latency is what costs:
- * a topic's documents are looked up together at its end, prefetching ahead. Anything that is not plainly
- * right makes the reader decline; the careful reader in Python then says what is wrong, or reads the file.
+ * The reader gets the text in blocks and processes it by topic. Most of the time is memory latency. Therefore the
+ * documents of a topic are looked up together at the end of the topic, with prefetching. The reader declines a
+ * run with any irregularity. The slower reader in Python then reads the run or reports its errors.
  *
- * The file that includes this one first defines _GNU_SOURCE (strtod_l).
+ * A file that includes this one must define _GNU_SOURCE first, for strtod_l.
  */
 #ifndef CUPEL_READER_H
 #define CUPEL_READER_H
@@ -13,7 +13,7 @@
 #include "_text.h"
 #include "_topic.h"
 
-#define MOST_IDLE (1u << 20) /* bytes of comments and blank lines that are kept with an open topic's text */
+#define MOST_IDLE (1u << 20) /* most bytes of comments and blank lines within the text of a topic */
 
 typedef struct {
     size_t line, lines, topics, depth;
@@ -24,26 +24,26 @@ typedef struct {
     Topic topic;
     Joined joined;
     Limits limits;
-    int single_precision, open; /* open: a topic has been begun */
+    int single_precision, open; /* open: whether a topic has begun and not ended */
     int64_t depth;
     size_t lines, topics, common;
-    size_t idle;                     /* bytes of lines without data since the open topic began */
-    size_t scanned;                  /* bytes of the buffer that have been read already */
-    size_t name_start, name_length;  /* of the open topic, from the start of its text */
-    uint8_t *strange;                /* names of topics that the qrels don't have, one after another */
-    size_t strange_length, strange_room;
-    struct Strange {
+    size_t idle;                     /* bytes of comments and blank lines since the start of the open topic */
+    size_t scanned;                  /* bytes of the buffer that were parsed already */
+    size_t name_start, name_length;  /* name of the open topic; name_start is an offset in its text */
+    uint8_t *unknown;                /* concatenated names of the topics that the qrels lack */
+    size_t unknown_length, unknown_room;
+    struct UnknownTopic {
         uint64_t hash;
         size_t start, length;
-    } *strange_slots;
-    size_t strange_count, strange_size;
+    } *unknown_slots;
+    size_t unknown_count, unknown_size;
 } Reader;
 
 static void reader_close(Reader *reader) {
     topic_close(&reader->topic);
     joined_close(&reader->joined);
-    free(reader->strange);
-    free(reader->strange_slots);
+    free(reader->unknown);
+    free(reader->unknown_slots);
     memset(reader, 0, sizeof *reader);
 }
 
@@ -57,49 +57,49 @@ static enum Status reader_open(Reader *reader, const Index *index, Limits limits
     return joined_open(&reader->joined, index->topics);
 }
 
-static void place_strange(struct Strange *slots, size_t size, struct Strange name) {
+static void place_unknown(struct UnknownTopic *slots, size_t size, struct UnknownTopic name) {
     size_t at = name.hash & (size - 1);
     while (slots[at].length)
         at = (at + 1) & (size - 1);
     slots[at] = name;
 }
 
-static enum Status grow_strange(Reader *reader) {
-    size_t size = reader->strange_size ? reader->strange_size * 2 : 64;
-    struct Strange *slots = calloc(size, sizeof *slots);
+static enum Status grow_unknown(Reader *reader) {
+    size_t size = reader->unknown_size ? reader->unknown_size * 2 : 64;
+    struct UnknownTopic *slots = calloc(size, sizeof *slots);
     if (!slots)
         return NO_MEMORY;
-    for (size_t i = 0; i < reader->strange_size; i++)
-        if (reader->strange_slots[i].length)
-            place_strange(slots, size, reader->strange_slots[i]);
-    free(reader->strange_slots);
-    reader->strange_slots = slots;
-    reader->strange_size = size;
+    for (size_t i = 0; i < reader->unknown_size; i++)
+        if (reader->unknown_slots[i].length)
+            place_unknown(slots, size, reader->unknown_slots[i]);
+    free(reader->unknown_slots);
+    reader->unknown_slots = slots;
+    reader->unknown_size = size;
     return READING;
 }
 
-/* Remember the name of a topic that the qrels don't have; DECLINED where it was seen before. */
-static enum Status add_strange(Reader *reader, uint64_t hash, const uint8_t *name, size_t length) {
-    if (2 * reader->strange_count >= reader->strange_size && grow_strange(reader))
+/* Store the name of a topic that the qrels lack. Return DECLINED if it is already stored. */
+static enum Status add_unknown(Reader *reader, uint64_t hash, const uint8_t *name, size_t length) {
+    if (2 * reader->unknown_count >= reader->unknown_size && grow_unknown(reader))
         return NO_MEMORY;
-    for (size_t at = hash & (reader->strange_size - 1);; at = (at + 1) & (reader->strange_size - 1)) {
-        struct Strange *slot = reader->strange_slots + at;
+    for (size_t at = hash & (reader->unknown_size - 1);; at = (at + 1) & (reader->unknown_size - 1)) {
+        struct UnknownTopic *slot = reader->unknown_slots + at;
         if (!slot->length)
             break;
-        if (slot->hash == hash && slot->length == length && !memcmp(reader->strange + slot->start, name, length))
+        if (slot->hash == hash && slot->length == length && !memcmp(reader->unknown + slot->start, name, length))
             return DECLINED;
     }
-    if (!grow((void **)&reader->strange, &reader->strange_room, reader->strange_length + length, 1))
+    if (!grow((void **)&reader->unknown, &reader->unknown_room, reader->unknown_length + length, 1))
         return NO_MEMORY;
-    memcpy(reader->strange + reader->strange_length, name, length);
-    place_strange(reader->strange_slots, reader->strange_size,
-                  (struct Strange){hash, reader->strange_length, length});
-    reader->strange_length += length;
-    reader->strange_count++;
+    memcpy(reader->unknown + reader->unknown_length, name, length);
+    place_unknown(reader->unknown_slots, reader->unknown_size,
+                  (struct UnknownTopic){hash, reader->unknown_length, length});
+    reader->unknown_length += length;
+    reader->unknown_count++;
     return READING;
 }
 
-/* The open topic's text is complete: check it, join it, close it. A topic that comes back is declined. */
+/* Check and join the open topic, whose text is complete, and close it. Return DECLINED if the topic occurred before. */
 static enum Status end_topic(Reader *reader, const uint8_t *text) {
     const uint8_t *name = text + reader->name_start;
     uint64_t hash = hash_of(name, reader->name_length, reader->index->seed);
@@ -110,7 +110,7 @@ static enum Status end_topic(Reader *reader, const uint8_t *text) {
     if ((status = find_duplicates(&reader->topic, text)))
         return status;
     if (row == FREE)
-        status = add_strange(reader, hash, name, reader->name_length);
+        status = add_unknown(reader, hash, name, reader->name_length);
     else {
         status = join_topic(&reader->topic, &reader->joined, reader->index, row, text, reader->depth);
         reader->common++;
@@ -138,9 +138,9 @@ static inline enum Status add_line(Reader *reader, const Fields *fields, const u
     return READING;
 }
 
-/* Read the lines of buffer[0:*filled], which has PADDING bytes more, and move what is still needed (the open
- * topic's text and an unfinished line) to its front: *filled becomes the length of that. The last block ends
- * with a newline, and ends the last topic. */
+/* Read the lines of buffer[0:*filled]; PADDING more bytes must be readable. Move the text of the open topic and an
+ * incomplete line to the start of the buffer, and set *filled to their length. The last block must end with a
+ * newline; it also completes the last topic. */
 static enum Status reader_feed(Reader *reader, uint8_t *buffer, size_t *filled, int last) {
     const uint8_t *line = buffer + reader->scanned, *end = buffer + *filled, *text = buffer;
     enum Status status = READING;

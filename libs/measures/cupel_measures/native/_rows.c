@@ -1,25 +1,25 @@
-/* What rows.py does most often, compiled: thinning rows of documents, adding up and counting along them.
+/* Compiled versions of the most frequent operations of scoring/rows.py: select, sum and count hits by row.
  *
- * Buffers go in, bytes come out; the interpreter is let go while C works. `starts`, int64[rows + 1], cuts the
- * columns into rows, and is checked as the rows are walked along. Sums add one value after another, as numpy's
- * bincount does: the same bits.
+ * Functions take buffers and return bytes. They release the interpreter lock while they compute. `starts`,
+ * int64[rows + 1], contains the index of the first hit of each row, and the end of the last row. Sums add the
+ * values in order, as numpy's bincount does, so the bits of the results are the same.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 
-/* Columns of hits, cut into rows. */
+/* The division of the hits into rows. */
 typedef struct {
     const int64_t *starts;
     int64_t rows, hits;
 } Cut;
 
-/* Whether `view` holds numbers of `size` bytes, aligned as such. */
+/* Return whether `view` contains aligned numbers of `size` bytes. */
 static int holds(const Py_buffer *view, Py_ssize_t size) {
     return view->len % size == 0 && (uintptr_t)view->buf % (uintptr_t)size == 0;
 }
 
-/* Whether `starts` cuts `hits` hits into rows that follow one another, from the first hit to the last. */
+/* Fill `cut`. Return whether `starts` ascends from 0 to `hits`, the number of hits. */
 static int cut_of(Cut *cut, const Py_buffer *starts, int64_t hits) {
     if (!holds(starts, 8) || starts->len < 8)
         return 0;
@@ -33,11 +33,11 @@ static int cut_of(Cut *cut, const Py_buffer *starts, int64_t hits) {
 }
 
 static PyObject *refused(void) {
-    PyErr_SetString(PyExc_ValueError, "columns of one length, and where each row of them starts, are wanted");
+    PyErr_SetString(PyExc_ValueError, "expected columns of equal length, ascending row starts and valid document indices");
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------ thinning */
+/* ------------------------------------------------------------------------------------------------ selection */
 
 typedef struct {
     const int32_t *rank, *document;
@@ -45,7 +45,7 @@ typedef struct {
     int64_t *starts;
 } Thinned;
 
-/* Keep the hits whose document is in `mask`; how many that are, or -1 for a document that it doesn't know. */
+/* Copy the hits whose document is in `mask`. Return their number, or -1 if a document is not 0..known - 1. */
 static int64_t keep(const Cut *cut, const Thinned *to, const uint8_t *mask, int64_t known) {
     int64_t kept = 0;
     for (int64_t row = 0; row < cut->rows; row++) {
@@ -54,7 +54,7 @@ static int64_t keep(const Cut *cut, const Thinned *to, const uint8_t *mask, int6
             int32_t document = to->document[i];
             if (document < 0 || document >= known)
                 return -1;
-            to->ranks[kept] = to->rank[i]; /* without a branch: whether it stays is known only later */
+            to->ranks[kept] = to->rank[i]; /* the next hit overwrites an unselected one; this avoids a branch */
             to->documents[kept] = document;
             kept += mask[document] != 0;
         }
@@ -76,7 +76,7 @@ static PyObject *only(PyObject *module, PyObject *args) {
         refused();
         goto end;
     }
-    /* room for one more: the last hit, if it is not kept, is written all the same */
+    /* One entry more, because `keep` also writes the last hit if it is not selected. */
     for (int i = 0; i < 3; i++)
         if (!(parts[i] = PyBytes_FromStringAndSize(NULL, i < 2 ? rank.len + 4 : starts.len)))
             goto end;
@@ -96,7 +96,7 @@ end:
     return result;
 }
 
-/* ---------------------------------------------------------------------------------------------- adding up */
+/* ---------------------------------------------------------------------------------------------- sums */
 
 /* sums(values, starts): see `Hits.sum`. */
 static PyObject *sums(PyObject *module, PyObject *args) {
@@ -147,9 +147,10 @@ static PyObject *precisions(PyObject *module, PyObject *args) {
     return result;
 }
 
-/* ---------------------------------------------------------------------------------------------- counting */
+/* ---------------------------------------------------------------------------------------------- counts */
 
-/* How many of `others` stand above each of `those` in its row; how many of those there are, or -1 as `keep`. */
+/* Write to `above`, for each hit in `those`, the number of hits above it in its row that are in `others`.
+ * Return the number of hits in `those`, or -1 if a document is not 0..known - 1. */
 static int64_t count(const Cut *cut, const int32_t *document, const uint8_t *those, const uint8_t *others,
                      int64_t known, int64_t *above) {
     int64_t found = 0;
@@ -159,7 +160,7 @@ static int64_t count(const Cut *cut, const int32_t *document, const uint8_t *tho
             int32_t at = document[i];
             if (at < 0 || at >= known)
                 return -1;
-            above[found] = seen; /* without a branch, as in `keep` */
+            above[found] = seen; /* overwritten as in `keep` */
             found += those[at] != 0;
             seen += others[at] != 0;
         }
@@ -178,7 +179,7 @@ static PyObject *above(PyObject *module, PyObject *args) {
     PyObject *result = NULL;
     if (!holds(&document, 4) || those.len != others.len || !cut_of(&cut, &starts, document.len / 4))
         refused();
-    else if ((result = PyBytes_FromStringAndSize(NULL, document.len * 2 + 8))) { /* one more, as in `only` */
+    else if ((result = PyBytes_FromStringAndSize(NULL, document.len * 2 + 8))) { /* One entry more, as in `only`. */
         int64_t *to = (int64_t *)PyBytes_AS_STRING(result);
         Py_BEGIN_ALLOW_THREADS;
         found = count(&cut, document.buf, those.buf, others.buf, those.len, to);
@@ -194,14 +195,17 @@ static PyObject *above(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {
-    {"only", only, METH_VARARGS, "only(mask, rank, document, starts) -> those of the documents in the mask"},
-    {"sums", sums, METH_VARARGS, "sums(values, starts) -> the sum of each row"},
-    {"precisions", precisions, METH_VARARGS, "precisions(rank, starts) -> place in the row by rank"},
-    {"above", above, METH_VARARGS, "above(those, others, document, starts) -> others above each of those"},
+    {"only", only, METH_VARARGS,
+     "only(mask, rank, document, starts) -> rank, document and starts of the hits in the mask"},
+    {"sums", sums, METH_VARARGS, "sums(values, starts) -> sum of the values of each row"},
+    {"precisions", precisions, METH_VARARGS,
+     "precisions(rank, starts) -> position of each hit in its row, divided by its rank"},
+    {"above", above, METH_VARARGS,
+     "above(those, others, document, starts) -> number of hits in others above each hit in those"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_rows", "Thinning rows of documents, adding up and counting along them, compiled.", -1, functions,
+    PyModuleDef_HEAD_INIT, "_rows", "Compiled selection, sums and counts of hits by row.", -1, functions,
     NULL, NULL, NULL, NULL,
 };
 

@@ -1,4 +1,4 @@
-/* From bytes to fields and numbers. No locale, no number that Python's float() would read otherwise. */
+/* Parser of fields and numbers. It ignores the locale of the process, and reads numbers as Python's float() does. */
 #ifndef CUPEL_TEXT_H
 #define CUPEL_TEXT_H
 
@@ -16,7 +16,7 @@
 
 #include "_index.h"
 
-#define PADDING 64 /* bytes that may be read, and are ignored, after the end of a buffer */
+#define PADDING 64 /* bytes after the end of a buffer that functions may read, and ignore */
 
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -25,10 +25,10 @@ static const uint64_t INTEGER_TENS[] = {
     100000000000u, 1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u,
     100000000000000000u, 1000000000000000000u, 10000000000000000000u};
 
-static locale_t plain_locale; /* "C": a decimal point is a point, whatever the process has set */
+static locale_t plain_locale; /* the locale "C", in which the decimal separator is a point */
 
-/* digits / 10^places, 0 < places < 20, rounded once, half to even: one 128-bit division leaves a quotient of
- * 63 or 64 bits and a remainder that only matters by being zero or not. */
+/* Return digits / 10^places for 0 < places < 20, rounded once, half to even. A 128-bit division gives a quotient of
+ * 63 or 64 bits. Rounding only needs to know whether its remainder is zero. */
 static double divided(uint64_t digits, int places) {
     uint64_t tens = INTEGER_TENS[places];
     int up = __builtin_clzll(digits), down = __builtin_clzll(tens);
@@ -38,30 +38,30 @@ static double divided(uint64_t digits, int places) {
     int extra = 11 - __builtin_clzll(quotient);
     uint64_t kept = quotient >> extra, cut = quotient & ((1ull << extra) - 1), half = 1ull << (extra - 1);
     kept += cut > half || (cut == half && (rest || (kept & 1)));
-    int exponent = extra - 63 - up + down; /* between -127 and 2: no result is subnormal */
+    int exponent = extra - 63 - up + down; /* between -127 and 2, so no result is subnormal */
     uint64_t bits = (uint64_t)(1023 + exponent) << 52;
     double power;
     memcpy(&power, &bits, 8);
     return (double)kept * power;
 }
 
-#define ZEROS 0x3030303030303030u /* the character 0, eight times */
+#define ZEROS 0x3030303030303030u /* eight characters 0 */
 
 static inline int is_digit(uint8_t byte) { return (uint8_t)(byte - '0') < 10; }
 
-/* Whether the bytes of `digits`, characters less '0' by exclusive or, are all below 10. */
+/* Return whether all bytes of `digits`, which are characters XOR '0', are below 10. */
 static inline int are_digits(uint64_t digits) {
     return !(((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u);
 }
 
-/* The number that eight digits make: neighbours become pairs, fours, eight. */
+/* Return the number of eight digits: combine adjacent digits to pairs, pairs to fours, and fours to eight. */
 static inline uint64_t eight_digits(uint64_t digits) {
     digits = (digits * 10 + (digits >> 8)) & 0x00FF00FF00FF00FFu;
     digits = (digits * 100 + (digits >> 16)) & 0x0000FFFF0000FFFFu;
     return (digits * 10000 + (digits >> 32)) & 0xFFFFFFFFu;
 }
 
-/* Append the eight digits at `s` to *digits, if they are digits. */
+/* Append the eight bytes at `s` to *digits if all are digits. Return whether they are. */
 static inline int append_eight(const uint8_t *s, uint64_t *digits) {
     uint64_t word = word_at(s) ^ ZEROS;
     if (are_digits(word))
@@ -69,8 +69,8 @@ static inline int append_eight(const uint8_t *s, uint64_t *digits) {
     return are_digits(word);
 }
 
-/* Whether text[0:length] is [+-]?(digits[.digits] | .digits)([eE][+-]?digits)?; then *value is the double
- * nearest to it. A byte that is no part of a number must follow, as white space follows every field. */
+/* Return whether text[0:length] is [+-]?(digits[.digits] | .digits)([eE][+-]?digits)?, and set *value to the nearest
+ * double. The next byte must not be part of a number; a field is always followed by white space. */
 static int number(const uint8_t *text, size_t length, double *value) {
     const uint8_t *s = text, *end = text + length;
     uint64_t digits = 0;
@@ -81,7 +81,7 @@ static int number(const uint8_t *text, size_t length, double *value) {
     for (int fraction = 0; s < end; s++) {
         if (end - s >= 8 && used <= 11 && append_eight(s, &digits)) {
             any = 1;
-            used += 8; /* zeros in front are counted too: more than 19 digits only take longer */
+            used += 8; /* counts leading zeros too; more than 19 digits are only slower */
             places += 8 * fraction;
             s += 7;
         } else if (is_digit(*s)) {
@@ -130,8 +130,8 @@ static int number(const uint8_t *text, size_t length, double *value) {
     return 1;
 }
 
-/* The same for ranks, of which the value does not matter: nearly always one to eight digits. Like the next
- * one it may read PADDING bytes from the end of the text. */
+/* Return whether text[0:length] is a number; fast for one to eight digits, as in almost all ranks.
+ * May read up to PADDING bytes after the text. */
 static inline int is_number(const uint8_t *text, size_t length) {
     double ignored;
     uint64_t digits = (word_at(text) ^ ZEROS) << (length < 8 ? 64 - 8 * length : 0);
@@ -142,13 +142,14 @@ static int finite_number(const uint8_t *text, size_t length, double *value) {
     return number(text, length, value) && *value >= -DBL_MAX && *value <= DBL_MAX;
 }
 
-/* The same for scores, which are finite, and nearly always digits, a point, and one to eight digits. */
+/* Parse a score into *value. Return whether it is a finite number; fast for decimals with few digits.
+ * May read up to PADDING bytes after the text. */
 static inline int score(const uint8_t *text, size_t length, double *value) {
     size_t sign = *text == '-', point;
-    uint64_t word = word_at(text + sign), other = word ^ 0x2E2E2E2E2E2E2E2Eu; /* points become 0 */
+    uint64_t word = word_at(text + sign), other = word ^ 0x2E2E2E2E2E2E2E2Eu; /* a point becomes byte 0 */
     uint64_t points = (other - 0x0101010101010101u) & ~other & 0x8080808080808080u;
     point = points ? (size_t)__builtin_ctzll(points) / 8 : 8;
-    size_t places = length - sign - point - 1; /* huge where the point is not in the text */
+    size_t places = length - sign - point - 1; /* wraps to a huge number if there is no point */
     if (point == 0 || point == 8 || places == 0 || places > 8)
         return finite_number(text, length, value);
     uint64_t whole = (word ^ ZEROS) << (64 - 8 * point);
@@ -169,7 +170,7 @@ typedef struct {
 
 static int is_space(uint8_t byte) { return byte == ' ' || (uint8_t)(byte - 9) < 5; }
 
-/* Whether s[0:length] is UTF-8 as Python reads it (no surrogates, nothing longer than needed) without NUL. */
+/* Return whether s[0:length] is valid UTF-8 without NUL. As in Python, surrogates and overlong forms are invalid. */
 static int is_text(const uint8_t *s, size_t length) {
     for (size_t i = 0; i < length;) {
         uint8_t lead = s[i++];
@@ -192,7 +193,7 @@ static int is_text(const uint8_t *s, size_t length) {
     return 1;
 }
 
-/* Any line, a byte at a time: white space of any kind and length, comments, blank lines. */
+/* Split any line, byte by byte. It can be blank or a comment, and can contain any white space between fields. */
 static enum LineKind slow_line(const uint8_t *line, const uint8_t *end, Fields *fields) {
     const uint8_t *newline = memchr(line, '\n', (size_t)(end - line)), *s = line;
     if (!newline)
@@ -200,7 +201,7 @@ static enum LineKind slow_line(const uint8_t *line, const uint8_t *end, Fields *
     fields->next = newline + 1;
     const uint8_t *carriage = memchr(line, '\r', (size_t)(newline - line));
     if (carriage && carriage + 1 != newline)
-        return WRONG; /* the line ends of an old Mac */
+        return WRONG; /* carriage return without a newline */
     if (!is_text(line, (size_t)(newline - line)))
         return WRONG;
     if (*line == '#')
@@ -237,8 +238,8 @@ static inline Masks masks_of(const uint8_t *line) {
     return masks;
 }
 
-/* A line of six ASCII fields with single spaces between them in 64 bytes: nearly every line of every run.
- * Reads up to PADDING bytes after `end`. */
+/* Split a line of at most 64 bytes with six ASCII fields and single spaces, as almost all lines of runs are.
+ * Return 0 for any other line. Reads up to PADDING bytes after `end`. */
 static inline int fast_line(const uint8_t *line, const uint8_t *end, Fields *fields) {
     Masks masks = masks_of(line);
     if (!masks.newline)

@@ -1,15 +1,15 @@
-/* The documents of one topic: duplicates, lookup in the pool, order, and the hits that come of it. */
+/* The documents of one topic: check for duplicates, lookup in the pool, ordering, and conversion to hits. */
 #ifndef CUPEL_TOPIC_H
 #define CUPEL_TOPIC_H
 
 #include "_index.h"
 
-#define AHEAD 24 /* how many documents ahead memory is prefetched */
+#define AHEAD 24 /* number of documents between a prefetch and its use */
 
 typedef struct {
     uint64_t hash;
     double score;
-    uint32_t start, length; /* the document's id, from the start of the topic's text */
+    uint32_t start, length; /* the document's id, as an offset in the text of the topic */
 } Line;
 
 typedef struct {
@@ -27,23 +27,23 @@ typedef struct {
     uint64_t slot;
 } Candidate;
 
-/* The documents of one topic, and room to work on them; all arrays have `room` entries. */
+/* The documents of one topic, and arrays for processing them. All arrays except `seen` have `room` entries. */
 typedef struct {
     Line *lines;
     Entry *entries;
     Candidate *candidates;
-    int32_t *hit; /* of each line: its document in the pool, or FREE */
+    int32_t *hit; /* by line: index of its document in the qrels, or FREE */
     size_t count, room;
-    int rising, equal; /* whether a score went up, or two in a row were equal */
-    uint32_t *seen;    /* open addressing over lines, for duplicates */
+    int rising, equal; /* whether a score is above, or equal to, the previous one */
+    uint32_t *seen;    /* hash table of lines (open addressing), to find duplicates */
     size_t seen_room;
 } Topic;
 
-/* What joining gives. The hits of row r are hits[row_start[r]] and the row_count[r] - 1 after it. */
+/* The joined run. Row r has the row_count[r] hits from hits[row_start[r]]. */
 typedef struct {
     Hit *hits;
     size_t count, room;
-    int64_t *row_start, *row_count, *retrieved; /* retrieved is FREE until the topic was seen */
+    int64_t *row_start, *row_count, *retrieved; /* retrieved is FREE until the topic is joined */
 } Joined;
 
 static void topic_close(Topic *topic) {
@@ -54,7 +54,7 @@ static void topic_close(Topic *topic) {
     free(topic->seen);
 }
 
-/* Make room for one line more. */
+/* Make room for one more line. Return 0 if there is not enough memory. */
 static int topic_room(Topic *topic) {
     size_t lines = topic->room, entries = topic->room, candidates = topic->room, hit = topic->room;
     size_t wanted = topic->count + 1;
@@ -102,8 +102,8 @@ static enum Status find_duplicates(Topic *topic, const uint8_t *text) {
     return READING;
 }
 
-/* Find the topic's documents in the pool of `row`: first all slots, then the ids of what may be hits, so that
- * many memory accesses are under way at once. Leaves the hits in topic->candidates; returns their number. */
+/* Find the documents of the topic in the pool of `row`. Store the hits in topic->candidates and return their number.
+ * Look up all slots first, then compare the ids of the candidates, so that many memory accesses overlap. */
 static size_t look_up(Topic *topic, const Index *index, int64_t row, const uint8_t *text) {
     const Slot *slots = index->slots + index->first_slot[row];
     uint64_t mask = (uint64_t)(index->first_slot[row + 1] - index->first_slot[row]) - 1;
@@ -155,7 +155,7 @@ static void fill_entries(Topic *topic, const uint8_t *text, size_t from, size_t 
     }
 }
 
-/* Give out the hits among entries[from:to], which share a score and are in order. */
+/* Append the hits of entries[from:to], which are sorted and have equal scores, down to `depth`. */
 static void emit_group(const Topic *topic, Joined *joined, size_t from, size_t to, size_t depth) {
     size_t last = to < depth ? to : depth;
     for (size_t i = from; i < last; i++) {
@@ -165,9 +165,9 @@ static void emit_group(const Topic *topic, Joined *joined, size_t from, size_t t
     }
 }
 
-/* Scores fall or stay: only groups of equal scores that hold a hit need sorting. */
+/* Append the hits of a topic whose scores never rise. Sort only groups of equal scores that contain a hit. */
 static void emit_falling(Topic *topic, Joined *joined, const uint8_t *text, size_t hits, size_t depth) {
-    size_t done = 0; /* positions below have been dealt with */
+    size_t done = 0; /* all lines before this one are processed */
     for (size_t h = 0; h < hits; h++) {
         size_t from = (size_t)topic->candidates[h].line, to = from + 1;
         double score = topic->lines[from].score;
@@ -195,7 +195,8 @@ static void emit_sorted(Topic *topic, Joined *joined, const uint8_t *text, size_
     }
 }
 
-/* Join the topic's documents, whose ids are in `text`, with the pool of `row`. */
+/* Join the documents of the topic, whose ids are in `text`, with the pool of `row`.
+ * cut: the depth of rankings; negative for no limit. */
 static enum Status join_topic(Topic *topic, Joined *joined, const Index *index, int64_t row,
                               const uint8_t *text, int64_t cut) {
     size_t depth = cut < 0 ? SIZE_MAX : (size_t)cut;
@@ -235,21 +236,21 @@ static enum Status joined_open(Joined *joined, int64_t rows) {
     joined->retrieved = malloc(bytes);
     if (!joined->row_start || !joined->row_count || !joined->retrieved)
         return NO_MEMORY;
-    memset(joined->retrieved, 0xFF, bytes); /* all FREE */
+    memset(joined->retrieved, 0xFF, bytes); /* FREE in every row */
     return READING;
 }
 
-/* A stored ranking: its ids end to end. rows: the row of each topic in the qrels, negative where they lack it. */
+/* A stored ranking with concatenated ids. rows: the row of each topic in the qrels, negative if they lack it. */
 typedef struct {
     const uint8_t *blob;
     int64_t blob_length;
-    const int64_t *rows, *offsets, *starts; /* of topics, topics + 1, documents + 1 */
+    const int64_t *rows, *offsets, *starts; /* lengths: topics, topics + 1, documents + 1 */
     const double *scores;
     int64_t topics, documents;
     int single_precision;
 } Columns;
 
-/* Add topic t's documents to `topic`, whose text begins with the id of the first. */
+/* Replace the documents of `topic` by those of topic t. Its text begins with the id of its first document. */
 static enum Status load_topic(Topic *topic, const Columns *columns, int64_t t, const uint64_t seed[2]) {
     const int64_t *starts = columns->starts;
     int64_t first = columns->offsets[t];

@@ -94,7 +94,7 @@ TOPICS = declare(
 )
 
 WITHOUT_LABELS = Aspect(name="relevance", labels=(0, 1))
-"""The aspect of a collection that declares none, because all its judgments are by subtopic."""
+"""The aspect of a collection without declared aspects, in which all judgments are by subtopic."""
 
 _EXAMPLE = "{aspects: {relevance: {labels: [0, 1]}}, qrels: [{file: qrels.txt, aspect: relevance}]}"
 _OPTIONAL = ("topics", "texts", "label_sets", "profile", "measures")
@@ -127,7 +127,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class _Files:
-    """Source of the files that a collection names."""
+    """The available files. find: returns a file by its name. names: returns all names."""
 
     find: Callable[[str], Source | None]
     names: Callable[[], Iterable[str]]
@@ -199,9 +199,9 @@ def _report_unused(document: Document, files: Mapping[str, bytes]) -> None:
 
 
 def is_collection(path: Path) -> bool:
-    """Return whether a file is a collection file, by its suffix or else by its first bytes.
+    """Return whether a file is a collection file: whether its suffix or its first lines show this.
 
-    Raise OSError if it cannot be read.
+    Raise OSError if the file cannot be read.
     """
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         return True
@@ -240,7 +240,7 @@ def _text(data: bytes, name: str) -> str:
 
 
 def _collection(document: Document, files: _Files, limits: Limits | None) -> Collection:
-    """Read every part, so that all errors are reported at once. Skip parts that depend on an invalid one."""
+    """Read all parts of the collection, so that all errors are reported at once."""
     by_subtopic = _is_by_subtopic(document.top.value)
     needed = ["qrels"] if by_subtopic else ["aspects", "qrels"]
     parts = document.top.keys(_EXAMPLE, needed=needed, also=["aspects", *_OPTIONAL])
@@ -252,7 +252,7 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
     texts = _texts(parts["texts"], files, limits) if "texts" in parts else None
     profile = _profile(parts["profile"]) if "profile" in parts else DEFAULT
-    # The errors of invalid files are reported where they are read.
+    # If every qrels file is invalid, do not report measures of subtopics as another error.
     subtopics = not sources or any(file.columns == SUBTOPICS for file in sources)
     bare = Qrels.empty(tuple(aspects), label_sets, subtopics=subtopics)
     measures = _measures(parts["measures"], bare, "texts" in parts) if "measures" in parts else ()
@@ -294,7 +294,7 @@ def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list
 def _compare_aspects(
     place: Place, items: Sequence[Place], files: Sequence[QrelsFile], aspects: Sequence[Aspect]
 ) -> None:
-    """Report aspects that no file judges, and files of scores that do not fit the others."""
+    """Report aspects that no file judges, and files of scores that do not fit the other qrels files."""
     named = [name for file in files for name in file.columns]
     by_subtopic = all(file.columns == SUBTOPICS for file in files)
     for aspect in aspects:
@@ -321,7 +321,7 @@ def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> Qrels
 
 
 def _steps(place: Place, parts: Mapping[str, Place], aspects: Sequence[Aspect]) -> Steps | None:
-    """Return the division of scores into labels. Report errors of its declaration."""
+    """Return how a file of scores divides the scores into labels. Report errors in this declaration."""
     known = {aspect.name: aspect for aspect in aspects}
     if "columns" in parts:
         parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score only")
@@ -398,7 +398,7 @@ def _profile(place: Place) -> Profile:
 
 
 def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
-    """Return the distinct canonical texts in order. `bare`: the qrels without any judgment."""
+    """Return the distinct canonical texts in order. bare: the qrels without judgments."""
     # imported late, because a collection without a plan needs no measures
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.grammar.syntax import MeasureError
@@ -480,7 +480,7 @@ def _judgments(
 
 
 def _check_label_sets(document: Document, qrels: Qrels) -> None:
-    """Report judged tuples outside a declared label set; a missing label counts as the lowest one."""
+    """Report judged tuples outside a declared label set. A missing label counts as the lowest label."""
     for name, label_set in qrels.label_sets.items():
         labels = qrels.labels[[qrels.aspect_index(aspect) for aspect in label_set.aspects]]
         judged = np.flatnonzero((labels >= NEGATIVE).any(axis=0))

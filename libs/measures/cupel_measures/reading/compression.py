@@ -1,7 +1,7 @@
 """Compressed files: the table of formats, and streams of plain bytes within limits.
 
 A format is recognised by the first bytes of the file, never by its name. Limits are enforced while the bytes
-stream, so a small archive that expands to a large file costs no more than the limit that stops it. To add a
+are read, so a small archive that would expand to a huge file is read only up to the limit. To add a
 format, add a row to `COMPRESSIONS`.
 """
 
@@ -20,7 +20,7 @@ Source = Path | bytes | BinaryIO
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on a file; a larger one is refused.
+    """Limits on a file. A file that exceeds a limit is refused.
 
     compressed, expanded: size in bytes before and after expansion. ratio: expanded size divided by compressed
     size, checked after `ratio_from` expanded bytes. window: bytes of the zstd window. line: bytes per line.
@@ -50,7 +50,7 @@ CORRUPT = declare(
 MEMBERS = declare(
     "file-members",
     "error",
-    "a zip archive does not hold exactly one file",
+    "a zip archive does not contain exactly one file",
     "put one file into the archive, or send the plain file",
 )
 ENCRYPTED = declare(
@@ -77,22 +77,22 @@ DOCUMENT = _limit("document", "the length of a document's line", "check that lin
 
 
 DAMAGE = (EOFError, OSError, zlib.error, struct.error)
-"""Errors that every library raises for damaged input."""
+"""Exceptions that the decompression of any format can raise for damaged input."""
 
 
 def limit_reached(code: str, limit: float, **where: str | int | None) -> Finding:
-    """Return the finding for an exceeded limit, which it names as the setting does."""
+    """Return the finding for an exceeded limit. Its message contains the name of the setting."""
     name = code.removeprefix("limit-")
     return Finding(code=code, message=f"exceeds the limit `{name}` of {limit:,.0f}", **where)  # type: ignore[arg-type]
 
 
 def name_of(source: Source) -> str | None:
-    """Return the file name of a path; None for bytes and streams."""
+    """Return the file name if `source` is a path, else None."""
     return source.name if isinstance(source, Path) else None
 
 
 def reopenable(source: Source, limits: Limits) -> Source:
-    """Return a source that can be opened repeatedly; a stream is read into bytes."""
+    """Return a source that can be opened repeatedly. Read a stream into bytes, up to the limit."""
     if isinstance(source, (Path, bytes)):
         return source
     data = source.read(limits.compressed + 1)
@@ -102,12 +102,12 @@ def reopenable(source: Source, limits: Limits) -> Source:
 
 
 def open_plain(source: Source, limits: Limits | None = None) -> BinaryIO:
-    """Open the plain bytes of `source` as a buffered stream whose `readinto` fills its buffer.
+    """Open the expanded bytes of `source` as a buffered stream whose `readinto` fills its buffer.
 
-    Closing the result leaves a stream that was passed in open. Raise Refused, on opening or on reading, if an
-    archive is damaged (file-corrupt), does not hold exactly one file (file-members), is encrypted
-    (file-encrypted), or exceeds a limit (limit-compressed, -expanded, -ratio, -window). Raise OSError only if
-    the file itself cannot be read.
+    Closing the result does not close a stream that was passed as `source`. Raise Refused, on opening or on
+    reading, if an archive is damaged (file-corrupt), does not contain exactly one file (file-members), is
+    encrypted (file-encrypted), or exceeds a limit (limit-compressed, -expanded, -ratio, -window). Raise
+    OSError only if the file itself cannot be read.
     """
     limits = limits or Limits()
     name = name_of(source)
@@ -132,7 +132,7 @@ def _refuse(finding: Finding) -> NoReturn:
 
 
 class _Counted(io.RawIOBase):
-    """The file as sent: checks the number of bytes against the limit, and can peek at the first ones."""
+    """The file before expansion. It enforces the limit on its size, and can peek at its first bytes."""
 
     def __init__(self, source: BinaryIO, limits: Limits, name: str | None, owned: bool) -> None:
         self._source, self._limit, self._name = source, limits.compressed, name
@@ -141,7 +141,7 @@ class _Counted(io.RawIOBase):
         self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """Return the first `size` bytes, or fewer in a short file; reading returns them again."""
+        """Return the first `size` bytes, or fewer of a short file. A later read returns these bytes again."""
         while len(self._head) < size and (more := self._source.read(size - len(self._head))):
             self._head += more
         return self._head
@@ -174,7 +174,10 @@ class _Counted(io.RawIOBase):
 
 
 class _Plain(io.RawIOBase):
-    """The plain bytes: counts them against the limits and turns damage into a finding."""
+    """The expanded bytes of a file.
+
+    Reading enforces the limits, and raises Refused if the input is damaged.
+    """
 
     def __init__(self, raw: "_Counted", limits: Limits, name: str | None) -> None:
         self._raw, self._limits, self._name = raw, limits, name
@@ -192,7 +195,7 @@ class _Plain(io.RawIOBase):
             self._damage = DAMAGE + opener.damage
 
     def _corrupt(self, error: BaseException) -> NoReturn:
-        if "too much memory" in str(error):  # zstd reports an exceeded window in no other way
+        if "too much memory" in str(error):  # only the message of zstd shows that the window is too large
             _refuse(limit_reached(WINDOW, self._limits.window, file=self._name))
         message = f"the archive is truncated or damaged after {self._count:,} expanded bytes: {error}"
         _refuse(Finding(code=CORRUPT, message=message, file=self._name))
@@ -210,7 +213,7 @@ class _Plain(io.RawIOBase):
         return got
 
     def _piece(self, buffer: memoryview) -> int:
-        """Fill part of `buffer` with one step, so that later damage loses none of the bytes before it."""
+        """Fill part of `buffer` with a single read, so that all bytes before damaged input are returned."""
         if not hasattr(self._plain, "read1"):
             return int(self._plain.readinto(buffer) or 0)
         data = self._plain.read1(len(buffer))
@@ -232,12 +235,12 @@ class _Plain(io.RawIOBase):
 
 
 class _Members(io.RawIOBase):
-    """A sequence of bzip2 streams or zstd frames, and nothing after them.
+    """A sequence of members, which are bzip2 streams or zstd frames, without other bytes after them.
 
-    The readers of the libraries accept a truncated last member or an empty file; this one refuses them.
-    expand: returns the plain bytes that a member produces from more input. Input is passed in small pieces,
-    which bounds the output of each. A bzip2 member limits its output itself, and sets `needs_input` after the
-    last part of it.
+    Unlike the readers of the libraries, this one refuses a truncated last member. new_member: creates the
+    decompressor of a member. expand: passes input to a decompressor and returns its output. Input is passed
+    in small pieces, which bounds the output per piece. A bzip2 decompressor also limits its output; it sets
+    `needs_input` when it has returned all output of a piece.
     """
 
     PIECE = 512
@@ -261,7 +264,7 @@ class _Members(io.RawIOBase):
         return got
 
     def _more(self) -> bool:
-        """Expand one more piece. Return False at the end of the last member."""
+        """Expand one more piece. Return False at the end of the file."""
         if not self._packed and getattr(self._member, "needs_input", True):
             self._packed = self._raw.read(self.PIECE) or b""
             if not self._packed and self._started:
@@ -276,7 +279,7 @@ class _Members(io.RawIOBase):
 
 
 class _Opener:
-    """Input of the functions that open a format: the raw bytes, the limits and the errors of its library."""
+    """Arguments of the functions that open a format. damage: exceptions of its library for damaged input."""
 
     def __init__(self, raw: _Counted, limits: Limits, name: str | None) -> None:
         self.raw, self.limits, self.name = raw, limits, name
@@ -284,7 +287,7 @@ class _Opener:
 
 
 def _open_gzip(file: _Opener) -> Any:
-    import gzip  # imported late, as in the other formats, because a plain file needs none of them
+    import gzip  # imported late, like the libraries of other formats, because plain files need none
 
     return gzip.GzipFile(fileobj=io.BufferedReader(file.raw, 1 << 16))
 
@@ -308,12 +311,12 @@ def _open_zip(file: _Opener) -> Any:
     import zipfile
 
     file.damage = (zipfile.BadZipFile, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError)
-    data = file.raw.readall()  # the directory of a zip is at its end; the limit on bytes bounds this
+    data = file.raw.readall()  # a zip has its directory at its end; the limit bounds the size
     archive = zipfile.ZipFile(io.BytesIO(data))
     members = [m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename.split("/")]
     if len(members) != 1:
         names = ", ".join(member.filename for member in members[:3])
-        message = f"the archive holds {len(members)} files{': ' + names if names else ''}; expected one"
+        message = f"the archive contains {len(members)} files{': ' + names if names else ''}; expected one"
         _refuse(Finding(code=MEMBERS, message=message, file=file.name, sample=names[:200] or None))
     if members[0].flag_bits & ENCRYPTED_BITS:
         message = f"{members[0].filename} in the archive is encrypted"
@@ -332,7 +335,7 @@ class Compression:
 
 
 SKIPPABLE_FRAMES = tuple(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16))
-"""Signatures of zstd frames that carry no data and may come first (RFC 8878, 3.1.2)."""
+"""Signatures of zstd frames without data, which can precede the data (RFC 8878, 3.1.2)."""
 
 COMPRESSIONS = (
     Compression("gzip", ".gz", (b"\x1f\x8b",), _open_gzip),
@@ -340,7 +343,7 @@ COMPRESSIONS = (
     Compression("zstd", ".zst", (b"\x28\xb5\x2f\xfd", *SKIPPABLE_FRAMES), _open_zstd),
     Compression("zip", ".zip", (b"PK\x03\x04", b"PK\x05\x06"), _open_zip),
 )
-"""All formats that are read. Readers, names of runs, uploads and help texts use this table."""
+"""All supported formats. Readers, names of runs, uploads and help texts use this table."""
 
 LONGEST_SIGNATURE = max(len(signature) for format_ in COMPRESSIONS for signature in format_.signatures)
 
@@ -351,7 +354,7 @@ def compression_of(head: bytes) -> Compression | None:
 
 
 def plain_name(name: str) -> str:
-    """Return a file name without the suffix of a compression."""
+    """Return a file name without the suffix of a compression format."""
     for format_ in COMPRESSIONS:
         if name.endswith(format_.suffix) and name != format_.suffix:
             return name.removesuffix(format_.suffix)

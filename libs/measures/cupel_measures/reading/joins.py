@@ -1,8 +1,8 @@
-"""Fast joins of runs with qrels, from text in one step or from a stored ranking.
+"""Fast joins of runs with qrels, from the text of a run or from a stored ranking.
 
-Each function has a compiled implementation and one in numpy, with the same results to the last bit. The
-compiled one is used if it was built. Both decline a file with any irregularity; `run_files.join_run` then
-uses the diagnosing reader.
+Each function has a compiled implementation and one in numpy. Their results are equal to the last bit. The
+compiled one is used if it was built. Both decline a text with any irregularity. In this case,
+`run_files.join_run` uses the diagnosing reader, which is slower.
 """
 
 import os
@@ -40,29 +40,29 @@ extension: Any = compiled
 """The compiled reader, or None if it was not built. Tests set it to None to test the numpy reader."""
 
 BUFFER = 256 << 10
-"""Buffer of the compiled reader, in bytes; it grows to hold the longest topic."""
+"""Buffer of the compiled reader, in bytes; it grows to the size of the longest topic."""
 BLOCK = 1536 << 10
 """Block of the numpy reader, in bytes; its columns fit into the second-level cache."""
 MOST_IDLE = 1 << 20
 """Greatest number of bytes of comments and blank lines within an incomplete topic."""
 DEEPEST = (1 << 31) - 1
-"""Greatest rank, which has 31 bits."""
+"""Greatest rank. Ranks are stored as int32."""
 DOCUMENTS = 1 << 15
-"""Documents of a stored ranking that are joined at a time."""
+"""Approximate number of documents of a stored ranking that are joined at a time."""
 
 
 def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
-    """Join `ranking` with `qrels`: one row per topic of the qrels, equal to `join_run` of the same run.
+    """Join `ranking` with `qrels`: one row per topic of the qrels. `join_run` gives equal results.
 
-    depth: maximum number of documents per topic; tie groups end at this rank.
+    depth: maximum number of documents per topic. Tie groups are cut at this rank, too.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     listed = _listed(qrels)
     row = {name: number for number, name in enumerate(listed.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
     joined = (_join_numpy if extension is None else _join_compiled)(ranking, listed, rows, profile, depth)
-    strangers = int((rows < 0).sum())
-    return replace(joined.part(0, len(qrels.topics)), profile=profile, strangers=strangers)
+    unknown_topics = int((rows < 0).sum())
+    return replace(joined.part(0, len(qrels.topics)), profile=profile, unknown_topics=unknown_topics)
 
 
 def _join_compiled(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, depth: int | None) -> Joined:
@@ -75,7 +75,10 @@ def _join_compiled(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile,
 
 
 def _listed(qrels: Qrels) -> Qrels:
-    """Return `qrels` with rows for its unjudged topics at the end, so that they are not unknown topics."""
+    """Return `qrels` with its unjudged topics appended to `topics`.
+
+    A join with the result does not count these topics as unknown.
+    """
     names = qrels.unjudged_topics
     if not names:
         return qrels
@@ -92,17 +95,17 @@ def _listed(qrels: Qrels) -> Qrels:
 def join_text(
     stream: BinaryIO, qrels: Qrels, *, profile: Profile, depth: int | None, limits: Limits
 ) -> Joined | None:
-    """Join the run in `stream` (plain bytes) with `qrels`; return None if the file is irregular.
+    """Join the run in `stream` (plain bytes) with `qrels`. Return None if the run is irregular.
 
-    Irregular files have an error, exceed a limit, share no topic with the qrels, or have the lines of a topic
-    in several places (which is allowed).
+    A run is irregular if it has an error, exceeds a limit, shares no topic with the qrels, or does not keep
+    the lines of a topic together. Only in the last case can the run be valid.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
-    found = read(stream, _listed(qrels), profile, depth, limits)
-    if found is None:
+    joined = read(stream, _listed(qrels), profile, depth, limits)
+    if joined is None:
         return None
-    return replace(found.part(0, len(qrels.topics)), profile=profile, strangers=found.strangers)
+    return replace(joined.part(0, len(qrels.topics)), profile=profile, unknown_topics=joined.unknown_topics)
 
 
 # ------------------------------------------------------------------------------------------- compiled
@@ -145,7 +148,7 @@ def _read_compiled(
         if kept < 0:
             return None
         if not got:
-            return replace(_joined(reader.result()), strangers=reader.strangers())
+            return replace(_joined(reader.result()), unknown_topics=reader.unknown_topics())
         if 2 * kept > room:
             buffer.extend(bytes(room))
             room *= 2
@@ -158,8 +161,8 @@ def _read_compiled(
 class _PoolTable:
     """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
 
-    key: uint64[slots], 0 in a free slot. document: int32[slots]. first, mask: the first slot of each topic's
-    table, and its size - 1.
+    key: uint64[slots], the hash of the document, 0 in a free slot. document: int32[slots], index in the
+    qrels. first: the first slot of each topic's table. mask: the size of each topic's table - 1.
     """
 
     seed: int
@@ -202,7 +205,7 @@ class _PoolTable:
         left, at = np.arange(len(start)), table.slot(topic, hashed)
         while left.size:
             free = left[key[at[left]] == 0]
-            document[at[free]] = free  # of several entries for one slot, the last one written stays
+            document[at[free]] = free  # if several documents take one slot, the last one wins
             won = document[at[left]] == left
             key[at[left[won]]] = hashed[left[won]]
             left = left[~won]
@@ -217,25 +220,31 @@ class _PoolTable:
         return self.first[topic] + ((at - self.first[topic] + 1) & self.mask[topic])
 
     def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the `rows` in the pool of their `topic`, ascending, and their documents in the qrels."""
+        """Return the elements of `rows` that are in the pool of their topic, and their indices in the qrels.
+
+        rows: indices of documents. topic: int64[n], the topic of each document. The elements ascend.
+        """
         topics, hashes = topic[rows], hashed[rows]
         left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, hashes)
-        found, where = [], []
+        hit_rows, where = [], []
         while left.size:
             key = self.key[at]
             hit = key == hashes
-            found.append(left[hit])
+            hit_rows.append(left[hit])
             where.append(at[hit])
             go = np.flatnonzero((key != 0) & ~hit)
             left, hashes, first, mask = left[go], hashes[go], first[go], mask[go]
             at = first + ((at[go] - first + 1) & mask)
-        row = np.concatenate(found) if found else rows[:0]
+        row = np.concatenate(hit_rows) if hit_rows else rows[:0]
         known = self.document[np.concatenate(where)].astype(np.int64) if where else rows[:0]
         order = np.argsort(row)
         return self._confirmed(documents, topic, row[order], known[order])
 
     def _confirmed(self, documents: Documents, topic: Ints, row: Ints, known: Ints) -> tuple[Ints, Ints]:
-        """Return the pairs that agree byte for byte; if only the hashes agree, search the sorted pool."""
+        """Return the pairs of a row and a document with the same id.
+
+        If only the hashes of a pair are equal, search the pool for the id of the row.
+        """
         run = documents.text, documents.start[row], documents.length[row]
         same = same_ids(*run, self.text, self.start[known], self.length[known])
         for i in np.flatnonzero(~same).tolist():
@@ -263,16 +272,19 @@ class _Rows:
         self._parts: list[tuple[Ints, ...]] = [(np.zeros(0, np.int64),) * 5]
 
     def add(self, documents: Documents, rows: Ints, hashed: Words) -> None:
-        """Join documents. rows: int64[T], the row of each topic, or -1 if the qrels lack it."""
+        """Add the hits among `documents`.
+
+        rows: int64[T], the row of each topic, or -1 if the qrels lack it.
+        """
         count, known = np.diff(documents.offsets), rows >= 0
         depth = np.iinfo(np.int64).max if self._depth is None else self._depth
         self._retrieved[rows[known]] = np.minimum(count[known], depth)
         row_of = np.repeat(rows, count)
-        found, document = self.table.find(documents, hashed, row_of, np.flatnonzero(row_of >= 0))
-        place, first, last = _places(documents, found)
-        begin = documents.offsets[documents.topic[found]]
+        hits, document = self.table.find(documents, hashed, row_of, np.flatnonzero(row_of >= 0))
+        place, first, last = _places(documents, hits)
+        begin = documents.offsets[documents.topic[hits]]
         rank, first, last = place - begin + 1, first - begin + 1, np.minimum(last - begin, depth)
-        parts: tuple[Ints, ...] = (row_of[found], document, rank, first, last)
+        parts: tuple[Ints, ...] = (row_of[hits], document, rank, first, last)
         if (place[1:] < place[:-1]).any():
             order = np.argsort(place)
             parts = tuple(part[order] for part in parts)
@@ -293,9 +305,9 @@ class _Rows:
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the positions of `rows` (ascending) in the ordered documents, with bounds of tie groups.
+    """Return the positions of `rows` (ascending) in the order of documents, and their tie bounds.
 
-    Only groups of equal scores that contain one of the rows are ordered by id.
+    Only tie groups that contain an element of `rows` are ordered by id.
     """
     place = rows
     if documents.has_rising_scores():
@@ -392,13 +404,13 @@ def _read_numpy(
         if not chunk:
             if seen.isdisjoint(row):
                 return None
-            return replace(collected.joined(), strangers=len(seen - row.keys()))
-        size = max(BLOCK, len(kept))  # a topic that fills the block needs a larger one
+            return replace(collected.joined(), unknown_topics=len(seen - row.keys()))
+        size = max(BLOCK, len(kept))  # one topic fills the block, so read a larger one
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Complete topics of a block of text. kept: the text after them. lines: number of their lines."""
+    """Complete topics of a block of text. kept: the text after these topics. lines: number of their lines."""
 
     names: list[bytes]
     documents: Documents

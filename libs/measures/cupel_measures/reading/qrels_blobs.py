@@ -15,16 +15,18 @@ from cupel_measures.model import Aspect, Ids, Ints, LabelSet, Qrels, Subtopics
 
 
 def qrels_digest(qrels: Qrels) -> str:
-    """Return the SHA-256, in hex, of the canonical text of everything in `qrels` that a score may depend on.
+    """Return the SHA-256, in hex, of a canonical text of all data in `qrels` that a score can depend on.
 
-    The text consists of UTF-8 lines with words separated by tabs:
-    `cupel-qrels 1`; `aspect` and a JSON object (keys sorted, no spaces: name, labels - `[first,last]`
-    under `range` where they are neighbouring integers -, lowest, unjudged, threshold as a label index,
-    gains and embedding or null, inferred), in the order of the aspects; `label_set`, name, JSON list of
-    aspects and JSON list of sorted tuples, by name; `topic` and the id, by bytes, each followed by its
-    pool by bytes: `document`, id, a label index per aspect (-1 negative, -2 unjudged, -3 absent), and
-    after each document its subtopic judgments by bytes: `subtopic`, id, judgment. A listed topic without
-    judgments has no documents.
+    The text consists of UTF-8 lines, whose words are separated by tabs, in this order:
+
+    - `cupel-qrels 1`;
+    - per aspect, in the order of the aspects: `aspect` and a JSON object with sorted keys and without spaces.
+      Its keys are name, labels, lowest, unjudged, threshold (a label index), gains and embedding (null if not
+      declared), and inferred. Labels that are consecutive integers are written as {"range":[first,last]};
+    - per label set, by name: `label_set`, name, JSON list of aspects, JSON list of sorted tuples;
+    - per listed topic, in byte order of the ids: `topic` and the id. The documents of its pool follow, in
+      byte order: `document`, id, and per aspect a label index (-1 negative, -2 unjudged, -3 absent). The
+      judgments by subtopic follow each document, in byte order: `subtopic`, id, judgment.
     """
     digest = hashlib.sha256()
     for line in _canonical(qrels):
@@ -48,7 +50,7 @@ def _canonical(qrels: Qrels) -> Iterator[str]:
 
 
 def _pools(qrels: Qrels) -> list[tuple[str, int, int]]:
-    """Return (topic, first document, end of documents) of all listed topics, by topic."""
+    """Return (topic, first document, end of its documents) of all listed topics, sorted by topic."""
     begins, ends = qrels.offsets[:-1].tolist(), qrels.offsets[1:].tolist()
     pools = [*zip(qrels.topics, begins, ends, strict=True), *((name, 0, 0) for name in qrels.unjudged_topics)]
     return sorted(pools)
@@ -66,10 +68,10 @@ def _subtopic_lines(subtopics: Subtopics | None) -> dict[int, list[str]]:
 def _declared(aspect: Aspect) -> dict[str, Any]:
     """Return an aspect as JSON data; equivalent declarations have the same data."""
     labels, step = list(aspect.labels), 1 if aspect.ascending else -1
-    neighbours = aspect.integer and labels == list(range(int(labels[0]), int(labels[-1]) + step, step))
+    is_range = aspect.integer and labels == list(range(int(labels[0]), int(labels[-1]) + step, step))
     return {
         "name": aspect.name,
-        "labels": {"range": [labels[0], labels[-1]]} if neighbours else labels,
+        "labels": {"range": [labels[0], labels[-1]]} if is_range else labels,
         "lowest": aspect.lowest,
         "unjudged": aspect.unjudged,
         "threshold": aspect.threshold,
@@ -89,7 +91,7 @@ def _rational(value: Fraction) -> str:
 
 
 def _aspect(declared: Mapping[str, Any]) -> Aspect:
-    """Return the aspect that `_declared` described."""
+    """Return the aspect with the data that `_declared` returned."""
     data: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in declared.items()
     }

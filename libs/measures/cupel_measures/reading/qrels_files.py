@@ -125,7 +125,7 @@ def build_qrels(
     findings: Findings | None = None,
     limits: Limits | None = None,
 ) -> Qrels:
-    """Read `files` into one Qrels; several files may judge one aspect.
+    """Read `files` into one Qrels. Several files can judge the same aspect.
 
     topics: all topics of the collection (default: those of the files). Topics without any judgment become
     `Qrels.unjudged_topics`. Add warnings to `findings`. Raise Refused, with all errors and warnings of all
@@ -150,10 +150,11 @@ def build_qrels(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _JudgmentTable:
-    """Judgments so far. Each (topic, document) pair has a slot.
+    """The judgments that were read so far.
 
-    labels, origins: by aspect, the label of each slot and its place in the files. subtopics: (slot, subtopic)
-    to judgment.
+    The slot of a (topic, document) pair is the index of its judgments. labels: by aspect, the label index of
+    each slot. origins: by aspect, the file and line of each label. names: the names of the aspects. files:
+    the names of the files. pools: topic -> document -> slot. subtopics: (slot, subtopic) -> judgment.
     """
 
     scales: tuple[LabelScale, ...]
@@ -180,12 +181,12 @@ class _JudgmentTable:
         return self.names.index(name)
 
     def ordinal(self, file: QrelsFile) -> int:
-        """Return the number of a new file."""
+        """Add a file, and return its number."""
         self.files.append(file.name)
         return len(self.files) - 1
 
     def origin(self, packed: int) -> tuple[str, int]:
-        """Return the file and line of a label."""
+        """Return the file and line of a label. packed: an element of `origins`."""
         return self.files[packed & (1 << _FILE_BITS) - 1], packed >> _FILE_BITS
 
     def slot(self, topic: bytes, document: bytes) -> int:
@@ -202,7 +203,7 @@ class _JudgmentTable:
 
 
 _FILE_BITS = 16
-"""An origin is a line number, shifted by this many bits, and the number of a file."""
+"""Number of low bits of an origin that contain the number of the file. The other bits are the line."""
 
 
 def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
@@ -229,10 +230,10 @@ def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
 
 
 def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
-    """Read a plain file as columns if it has no irregular line and no repeated pair.
+    """Read a plain file as columns. Return False, without reading anything, if this is not possible.
 
-    Its lines must be grouped by topic. For any other file return False and read nothing; the caller then
-    reads it line by line, with the same result.
+    It is possible if no line is irregular, no pair of topic and document is repeated, and lines are grouped
+    by topic. Other files are read line by line.
     """
     text = _plain_text(data) if file.columns[:-1] == (TOPIC, ANYTHING, DOCUMENT) else None
     fields = regular_columns(text, 4) if text else None
@@ -248,7 +249,7 @@ def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
         topic: dict(zip(documents[a:b], range(first + a, first + b), strict=True))
         for topic, (a, b) in zip(topics, pairwise([*heads.tolist(), len(fields)]), strict=True)
     }
-    # a pair is repeated, or the lines of a topic are in several places
+    # a pair is repeated, or the lines are not grouped by topic
     twice = sum(map(len, pools.values())) < len(fields)
     if twice or min(labels) <= WRONG or not table.pools.keys().isdisjoint(pools):
         return False
@@ -337,7 +338,7 @@ def _twice(words: list[bytes], file: QrelsFile, aspect: Aspect, first: tuple[str
 def _finding(
     code: str, message: str, file: QrelsFile, number: int, column: int, lines: list[bytes]
 ) -> Finding:
-    """Return a finding about word `column` of line `number`, with the place of its first character."""
+    """Return a finding about word `column` of line `number`. Its column is that of the first character."""
     line = lines[number - 1]
     begins = [match.start() for match in re.finditer(rb"\S+", line)]
     words = line.split()
@@ -372,7 +373,7 @@ def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _JudgmentTable) 
 
 
 def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _JudgmentTable) -> None:
-    """Give every pooled document the label of its score, or the lowest label if it has no score."""
+    """Label every pooled document by its score, or with the lowest label if it has no score."""
     by_document = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
     labels = table.labels[table.aspect(file.columns[-1])]
     for pool in table.pools.values():
@@ -381,9 +382,9 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
 
 
 def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
-    """Report topics of the files that are not listed, and listed topics without judgments.
+    """Report topics that have judgments but are not listed, and listed topics without judgments.
 
-    names: topics of the files.
+    names: topics of the qrels files.
     """
     for code, difference, topics in (
         (TOPIC_LEFT_OUT, "judged but not listed, so ignored", sorted(names.difference(qrels.listed_topics))),
@@ -397,7 +398,7 @@ def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
 
 
 def _count_partly_judged(table: _JudgmentTable) -> None:
-    """Report, for each aspect, the pairs that are judged only for other aspects."""
+    """Report, for each aspect, the (topic, document) pairs that are judged only for other aspects."""
     if len(table.labels) < 2 or not table.pools:
         return
     judged = np.array(table.labels, dtype=np.int32) > UNJUDGED
@@ -437,7 +438,10 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
-    """Return the qrels, with topics and their documents sorted by bytes, and unjudged topics apart."""
+    """Return the qrels, with topics and their documents sorted by bytes.
+
+    topics: the listed topics, if any.
+    """
     names = sorted(table.pools) if topics is None else sorted({topic.encode() for topic in topics})
     pools = [sorted(table.pools.get(topic, {}).items()) for topic in names]
     offsets = np.zeros(len(names) + 1, dtype=np.int64)
@@ -456,7 +460,10 @@ def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
 
 
 def _subtopics(table: _JudgmentTable, slots: Ints) -> Subtopics:
-    """Return the rows by document and subtopic, without those of ignored topics."""
+    """Return the judgments by subtopic, sorted by document, then subtopic, without those of ignored topics.
+
+    slots: the slot of each document of the qrels.
+    """
     place = {slot: document for document, slot in enumerate(slots.tolist())}
     names = sorted({subtopic for _, subtopic in table.subtopics})
     index = {name: i for i, name in enumerate(names)}

@@ -65,7 +65,7 @@ def digest(ranking: Ranking) -> str:
     content = hashlib.sha256()
     blob, offsets = ranking.documents.blob.decode(), ranking.offsets.tolist()
     starts = ranking.documents.starts
-    if len(blob) != len(ranking.documents.blob):  # count characters instead of bytes
+    if len(blob) != len(ranking.documents.blob):  # convert offsets in bytes to offsets in characters
         lead = (np.frombuffer(ranking.documents.blob, np.uint8) & 0xC0) != 0x80
         starts = np.concatenate([[0], np.cumsum(lead)])[starts]
     for topic, low, high in zip(ranking.topics, offsets, offsets[1:], strict=False):

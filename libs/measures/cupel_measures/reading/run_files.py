@@ -1,8 +1,8 @@
 """Readers of runs: TREC text to a ranking with all its findings, or to rows joined with qrels.
 
-Two readers share one set of rules and never differ in a value or verdict. The diagnosing reader (`read_run`)
-collects every finding. The fast reader (`join_run`) goes from text to joined rows, and leaves irregular files
-to the diagnosing one.
+Two readers follow the same rules and give the same values. The diagnosing reader (`read_run`) collects all
+findings. The fast reader (`join_run`) converts text to joined rows. For irregular files, it calls the
+diagnosing reader.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ FEW_JUDGED = declare(
 def read_run(
     source: Source, *, name: str | None = None, limits: Limits | None = None, depth: int | None = None
 ) -> Run:
-    """Read a run, plain or compressed (`compression.COMPRESSIONS`), before any cut.
+    """Read a run, plain or compressed (`compression.COMPRESSIONS`), without a cut.
 
     name: file name for findings and for the comparison with the tag (default: that of the path). depth: cut
     of the track, for warnings. The `findings` of the result are warnings. Raise Refused, with every finding,
@@ -104,7 +104,7 @@ def join_run(
     depth: int | None = None,
     limits: Limits | None = None,
 ) -> Joined:
-    """Join the run in `source` with `qrels`; this is the fastest way from text to rows.
+    """Join the run in `source` with `qrels`. This is faster than `read_run` followed by `join`.
 
     Raise Refused, with every finding of `read_run` and `check_against`, if there is an error.
     """
@@ -140,7 +140,7 @@ class Effects:
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
     """Return the topics of `run` whose ranking, to `depth` documents, depends on the profile.
 
-    Equal ranks leave the order open, so they do not count as a difference.
+    Documents with equal ranks have no order by rank, so they do not count as a difference.
     """
     ranking = run.ranking
     changed = [
@@ -154,7 +154,7 @@ def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
 
 
 def _changes_in_single_precision(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
-    """Return whether single precision changes the order of documents low:high, which are one topic."""
+    """Return whether single precision changes the order of documents low:high, which belong to one topic."""
     with np.errstate(over="ignore", under="ignore"):
         single = ranking.scores[low:high].astype(np.float32)
     alike = single[1:] == single[:-1]
@@ -173,7 +173,7 @@ def _changes_in_single_precision(ranking: Ranking, low: int, high: int, depth: i
 def check_judged(
     run: Run, qrels: Qrels, *, profile: Profile = DEFAULT, cutoff: int = 10, share: float = 0.5
 ) -> Findings:
-    """Warn if less than `share` of the first `cutoff` documents are judged, over all common topics.
+    """Warn if the share of judged documents among the first `cutoff` of all common topics is below `share`.
 
     A judgment of any aspect or subtopic counts. A label that means "not judged" does not count, and neither
     does a negative grade if `profile` does not treat it as a judgment. The warning reveals judgments, so

@@ -1,4 +1,4 @@
-"""Reader of document texts: JSON Lines with one object per document, which holds its id and its text.
+"""Reader of document texts: JSON Lines with one object per document, with its id and its text.
 
 A text is split into words, which are sequences of Unicode letters, marks, digits and connecting punctuation,
 in lower case. Words are not stemmed, and no stop words are removed.
@@ -26,7 +26,7 @@ from cupel_measures.reading.joins import order_of, topic_blocks
 from cupel_measures.reading.lines.document_order import concatenate_ranges
 
 IDS = ("id", "docno", "doc_id")
-"""Keys that may hold the id of a document; the first one that is present is used."""
+"""Keys that can contain the id of a document. The first one that is present is used."""
 FIRST_MARK = 0x300
 COUNTED = 1 << 22
 """Number of words that are counted at a time."""
@@ -151,7 +151,7 @@ def _lines(stream: BinaryIO, limits: Limits, file: str | None) -> Iterator[tuple
 
 
 class _LineError(ValueError):
-    """Error of a line: a code and a message."""
+    """Error in a line: the code and the message of a finding."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

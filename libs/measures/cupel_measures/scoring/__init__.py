@@ -1,1 +1,1 @@
-"""Scoring: rows of joined runs, gains, discounts, the evaluator and exact values."""
+"""Scoring of joined runs: rows, gains, discounts, the evaluator and exact values."""

@@ -1,7 +1,7 @@
 """Labels at every rank, for the few measures that need all of them.
 
-Rows are stored block by block, one after another in flat arrays. This bounds the memory by the size of a
-block, and a long row does not pad the others.
+A block stores several rows in flat arrays, one row after another. Only one block is in memory at a time, and
+rows need no padding to the length of the longest one.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Block:
         return np.arange(1, self.starts[-1] + 1) - self.starts[self.row]
 
     def labels(self, aspect: str) -> NDArray[np.int32]:
-        """Return int32[n]: the label index at every rank, the lowest for unjudged documents."""
+        """Return int32[n]: the label index of each document, 0 for unjudged documents."""
         pool_labels = self.qrels.labels[self.qrels.aspect_index(aspect)]
         first, last = self.joined.offsets[self.begin], self.joined.offsets[self.end]
         hits = np.diff(self.joined.offsets[self.begin : self.end + 1])
@@ -52,22 +52,22 @@ class Block:
         return labels
 
     def positions(self, aspect: str, ties: str) -> Ints:
-        """Return int64[n]: the position of each document if its row is sorted by decreasing label.
+        """Return int64[n]: the position of each document when its row is sorted by decreasing label.
 
-        Documents of equal label keep their order (`stable`), reverse it (`reverse`), or share the best
-        position among them (`min`).
+        ties: documents with equal labels keep their order (`stable`), are reversed (`reverse`), or share the
+        best of their positions (`min`).
         """
         if (aspect, ties) not in self.memory:
             self.memory[aspect, ties] = self._positions(-self.labels(aspect), ties)
         return self.memory[aspect, ties]
 
     def _positions(self, badness: NDArray[np.int32], ties: str) -> Ints:
-        key = self.row * (1 - badness.min(initial=0)) + badness  # sorts by row, then best first
+        key = self.row * (1 - badness.min(initial=0)) + badness  # sorts by row, then by decreasing label
         if ties == "reverse":
             order = len(key) - 1 - np.argsort(key[::-1], kind="stable")
         else:
             order = np.argsort(key, kind="stable")
-        position = self.rank  # the sort keeps the order of rows, so these ranks apply
+        position = self.rank  # the sort does not mix rows, so the ranks are the positions
         if ties == "min":
             first = np.diff(key[order], prepend=key.min(initial=0) - 1) > 0
             leader = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))

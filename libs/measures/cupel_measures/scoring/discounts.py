@@ -1,7 +1,7 @@
 """Rank discounts, as tables computed by Python's `math`.
 
-The last bit of numpy's log2, power and exp depends on the instruction set of the processor. That of `math`
-does not.
+The last bit of numpy's log2, power and exp depends on the instruction set of the processor. The functions of
+`math` do not have this problem.
 """
 
 import math

@@ -27,10 +27,10 @@ PART = 1 << 17
 """Number of hits that are scored together, so that derived data fits into a processor cache."""
 
 CHAIN = 5
-"""Length of chains of nested samples. A longer chain would keep the derived data of all its members."""
+"""Largest number of nested samples that are each derived from the previous one; all stay in memory."""
 
 MAX_DIGITS = 2000
-"""Maximum number of digits of the denominator of an exact aggregate; longer ones are too slow."""
+"""Maximum number of digits of the denominator of an exact aggregate. More digits would be too slow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,10 @@ class Scores:
         return Scores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self, over: Mask | None = None) -> dict[Measure, float]:
-        """Return each measure over the judged topics of one run; ValueError for several runs (see `of_run`).
+        """Return the aggregate of each measure over topics. Raise ValueError for several runs (see `of_run`).
 
-        over: bool[topics], the topics to aggregate over. The default is all judged topics, as trec_eval -c.
-        `Joined.has_documents` are those of the run, as trec_eval without -c.
+        over: bool[topics], the topics to aggregate over. The default is all judged topics, as in trec_eval
+        -c. `Joined.has_documents` selects the topics of the run, as in trec_eval without -c.
         """
         if any(len(values) != self.topics for values in self.values.values()):
             raise ValueError("these are the scores of several runs; select one with of_run")
@@ -63,7 +63,7 @@ class Scores:
 def evaluate(
     qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, content: Content | None = None
 ) -> Scores:
-    """Score every row of `joined`, which can hold several runs (`Joined.stack`), by its profile.
+    """Score every row of `joined`, which can contain several runs (`Joined.stack`), under its profile.
 
     content: the texts of the same rows, for measures that need them. Raises MeasureError if the collection
     does not support a measure, for example because it lacks an aspect, and ValueError if `content` has other
@@ -73,7 +73,7 @@ def evaluate(
 
 
 class Evaluator:
-    """Evaluator that scores the same rows repeatedly, by other measures or with fewer judgments."""
+    """Evaluator that scores the same rows repeatedly, with different measures or with fewer judgments."""
 
     def __init__(self, qrels: Qrels, joined: Joined, *, content: Content | None = None) -> None:
         """Take the arguments of the function `evaluate`."""
@@ -88,8 +88,8 @@ class Evaluator:
     def restricted_to(self, kept: Mask, aspect: str | None = None, *, pooled: bool = False) -> "Evaluator":
         """Return an evaluator of the same rows that has only the judgments of the documents in `kept`.
 
-        See `Qrels.restricted_to`. Derive each of several nested samples from the previous one, because
-        fewer documents are then searched.
+        The arguments are those of `Qrels.restricted_to`. For nested samples, deriving each evaluator from the
+        previous one is faster, because fewer documents are searched.
         """
         fewer = copy(self)
         fewer.qrels = self.qrels.restricted_to(kept, aspect, pooled=pooled)
@@ -99,9 +99,10 @@ class Evaluator:
     def nested_samples(
         self, samples: Iterable[Mask], aspect: str | None = None, *, pooled: bool = False
     ) -> Iterator["Evaluator"]:
-        """Yield an evaluator per nested sample, largest first, with the arguments of `restricted_to`.
+        """Yield an evaluator for each of several nested samples of the judgments.
 
-        At most CHAIN of them are in memory.
+        samples: the kept documents of each sample, largest sample first. aspect, pooled: as in
+        `restricted_to`. At most CHAIN evaluators are in memory.
         """
         fewer = self
         for number, kept in enumerate(samples):
@@ -118,7 +119,7 @@ class Evaluator:
 
 
 def _parts(qrels: Qrels, joined: Joined, content: Content | None) -> Iterator[AspectView]:
-    """Yield the rows in parts of about PART hits, divided between runs."""
+    """Yield the rows in parts of about PART hits. Each part contains complete runs."""
     topics, last = len(qrels.topics), len(joined.retrieved)
     runs = last // max(topics, 1)
     rows = max(1, runs * PART // max(int(joined.offsets[-1]), 1)) * topics
@@ -133,7 +134,7 @@ def _parts(qrels: Qrels, joined: Joined, content: Content | None) -> Iterator[As
 class ExactScores:
     """Exact scores of one or several runs.
 
-    values: an integer or a rational per row and measure, with rows as in `Scores`.
+    values: by measure, an integer or a rational per row. Rows are those of `Scores`.
 
     `exact.sort_key` and `exact.to_text` convert aggregates to text that a database can sort and store.
     """
@@ -147,7 +148,7 @@ class ExactScores:
         return ExactScores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self, over: Mask | None = None) -> dict[Measure, Fraction]:
-        """Return each measure over the judged topics of one run, or the topics `over` (see `Scores`)."""
+        """Return the exact aggregate of each measure over topics (see `Scores.aggregates`)."""
         if any(len(values) != self.topics for values in self.values.values()):
             raise ValueError("these are the scores of several runs; select one with of_run")
         chosen = [True] * self.topics if over is None else over
@@ -158,10 +159,11 @@ class ExactScores:
 
 
 def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> ExactScores:
-    """Score as `evaluate` does, but exactly.
+    """Score every row of `joined` in exact numbers.
 
-    Use it to check scale types, and for measures whose scores can differ below the precision of floats. Raise
-    MeasureError as `evaluate` does, and for a measure without exact values (`has_exact_values`).
+    Exact scores serve to check scale types. They are also needed for measures whose scores can differ by less
+    than the precision of floats. Raise MeasureError as `evaluate` does, and for a measure without exact
+    values (`has_exact_values`).
     """
     view = AspectView(qrels=qrels, joined=joined)
     values = {measure: _apply(view.exact, qrels, measure) for measure in measures}
@@ -169,7 +171,7 @@ def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> E
 
 
 def has_exact_values(measure: Measure) -> bool:
-    """Return whether the measure has exact values. A combining measure needs an inner one that has them."""
+    """Return whether the measure has exact values. A combining measure requires them of its inner measure."""
     inner = measure.arguments.get("of")
     return measure.declaration.exact is not None and (inner is None or has_exact_values(inner))
 
@@ -177,8 +179,8 @@ def has_exact_values(measure: Measure) -> bool:
 def keeps_exact(measure: Measure, depth: int) -> bool:
     """Return whether `exact_means` includes the measure for rankings of at most `depth` documents.
 
-    It does if the measure has exact values of at most MAX_DIGITS digits. RBP with p=0.8 has 699 at a depth of
-    1,000; with p=0.999 it would have 3,000.
+    It does if the measure has exact values whose denominators have at most MAX_DIGITS decimal digits. At a
+    depth of 1,000, the denominators of RBP have 699 digits with p=0.8, and 3,000 with p=0.999.
     """
     if not has_exact_values(measure):
         return False
@@ -191,12 +193,10 @@ def keeps_exact(measure: Measure, depth: int) -> bool:
 def exact_means(
     qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, depth: int, over: Mask | None = None
 ) -> dict[Measure, Fraction]:
-    """Return the exact aggregate of one run for each measure that `keeps_exact` allows at this depth.
+    """Return the exact aggregate of one run for each measure for which `keeps_exact` is true at `depth`.
 
-    over: the topics to aggregate over (see `Scores.aggregates`).
-
-    Systems are ordered by these values; the floats of `evaluate` are rounded from them. Raises as
-    `exact_values` does.
+    over: the topics to aggregate over (see `Scores.aggregates`). Systems are ordered by these values. The
+    floats of `evaluate` are rounded. Raises MeasureError as `exact_values` does.
     """
     kept = [measure for measure in measures if keeps_exact(measure, depth)]
     return exact_values(qrels, joined, kept).aggregates(over)
@@ -208,7 +208,7 @@ def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:
 
 
 def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> None:
-    """Raise MeasureError if `qrels`, which may have no judgments yet, does not support one of `measures`.
+    """Raise MeasureError if `qrels` does not support one of `measures`. The qrels need no judgments.
 
     texts: whether the collection has texts, for measures that need them.
     """

@@ -1,8 +1,8 @@
 """Exact scores: integers and rationals of any size, and operations on them.
 
-A float holds 53 bits; RBTO@250 with three degrees has 397. Systems can differ only below the precision of
-floats, and checks of scale types need exactly equal spacing. So these scores are compared, averaged and
-sorted as exact numbers.
+A float has a precision of 53 bits; RBTO@250 with three degrees needs 397. Scores of systems can differ by
+less than the precision of floats, and checks of scale types need exact differences. Therefore such scores are
+compared, averaged and sorted as exact numbers.
 """
 
 import math
@@ -20,9 +20,9 @@ from cupel_measures.scoring.rows import Hits
 
 @dataclass(frozen=True)
 class Shares(Sequence[Fraction]):
-    """Rationals over one denominator, reduced on access.
+    """Rationals with a common denominator. Each is reduced only on access.
 
-    Reducing all of them takes far longer than adding them.
+    Reducing all of them would take far longer than adding them.
     """
 
     numerators: Sequence[int]
@@ -75,7 +75,7 @@ def quotients(numerators: Ints, denominators: Ints | int) -> list[Fraction]:
 
 
 def by_row(hits: Hits, *columns: Sequence[Any]) -> Iterator[tuple[Sequence[Any], ...]]:
-    """Yield, for each row, its part of each of `columns`, which have one entry per hit."""
+    """Yield a tuple per row: the entries of the row in each column. A column has one entry per hit."""
     ends = np.cumsum(hits.number).tolist()
     for begin, end in pairwise([0, *ends]):
         yield tuple(column[begin:end] for column in columns)
@@ -100,7 +100,10 @@ def rank_biased(hits: Hits, credit: Sequence[Exact], p: Fraction, best: Exact = 
 
 
 def _discounted(ranks: Sequence[int], credit: Sequence[int], p: Fraction) -> tuple[int, int]:
-    """Return the numerator of the sum of p^(rank - 1) * credit, and the power of p's denominator below it."""
+    """Return the sum of p^(rank - 1) * credit as a numerator and an exponent.
+
+    The denominator of the sum is the denominator of p, raised to this exponent.
+    """
     above, below = 0, 1
     for shallower, rank, number in reversed(list(zip([1, *ranks], ranks, credit, strict=False))):
         gap = rank - shallower
@@ -110,7 +113,7 @@ def _discounted(ranks: Sequence[int], credit: Sequence[int], p: Fraction) -> tup
 
 
 def positional(hits: Hits, credit: Sequence[int], base: int, digits: int) -> list[int]:
-    """Return, per row, `credit` as digits: the sum of credit * base^(digits - rank)."""
+    """Return the sum of credit * base^(digits - rank) of each row: the number with the digits `credit`."""
     values = []
     for ranks, row_digits in by_row(hits, hits.rank.tolist(), credit):
         value, place = 0, 0
@@ -121,7 +124,7 @@ def positional(hits: Hits, credit: Sequence[int], base: int, digits: int) -> lis
 
 
 CHUNK = 4000
-"""Number of decimal digits per conversion; Python limits conversions of long integers."""
+"""Number of decimal digits that are converted at a time, because Python limits the length of conversions."""
 
 
 def to_text(value: Exact) -> str:

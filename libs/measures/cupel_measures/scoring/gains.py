@@ -1,4 +1,4 @@
-"""Gains of labels: the aspect's gains, of which a measure may replace some."""
+"""Gains of labels: the gains of an aspect, some of which a measure can replace."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,7 +18,7 @@ def table(aspect: Aspect, gains: GainTable | None) -> Floats:
 def rising(aspect: Aspect, gains: GainTable | None, *, by_index: bool = False) -> Floats:
     """Return `table`; raise MeasureError if a better label has a smaller gain.
 
-    With `by_index`, the index of a label is its gain unless `gains` has another.
+    With `by_index`, the gain of a label is its index, unless `gains` has another gain for it.
     """
     defaults = np.arange(len(aspect.labels), dtype=np.float64) if by_index else aspect.gains
     values = _with(defaults, aspect, gains)

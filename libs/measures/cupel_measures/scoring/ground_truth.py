@@ -40,7 +40,7 @@ class TopicModel:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def score(self, model: Model, *, by_size: bool) -> float:
-        """Return the raw score of the model divided by that of the mean of all subtopics, at most 1."""
+        """Return the raw score of `model` divided by that of the mixture of all subtopics, at most 1."""
         weights = self._weights(by_size)
         if ("best", by_size) not in self.cache:
             self.cache["best", by_size] = self._raw(mixed(self.targets.models, weights), weights)
@@ -53,7 +53,7 @@ class TopicModel:
         return shares
 
     def _raw(self, model: Model, weights: Floats) -> float:
-        """Return the weighted mean closeness to the subtopics."""
+        """Return the raw score: the weighted mean of the closeness to each subtopic."""
         return float(np.cumsum(weights * self.targets.closeness(model))[-1])
 
     def labels(self, documents: Ints) -> Floats:
@@ -68,7 +68,8 @@ class TopicModel:
     def ideal(self, alpha: float, depth: int | None) -> Floats:
         """Return float64[n, S]: labels of the relevant documents in greedy order, down to `depth`.
 
-        Each rank takes the document with the largest gain; of ties to 12 decimals, the largest document id.
+        The document with the largest gain comes next. If gains are equal to 12 decimals, the largest id comes
+        next.
         """
         if ("ideal", alpha, depth) not in self.cache:
             left = self.labels(self.relevant)[::-1]
@@ -97,7 +98,7 @@ class ContentRows:
         return len(self.content.offsets) - 1
 
     def with_models(self, construction: Construction) -> Iterator[tuple[int, TopicModel, Ints]]:
-        """Yield each row with documents and a topic model: row number, model, text indices by rank."""
+        """Yield (row, topic model, text indices by rank) for each row with documents and a topic model."""
         topic_models = self._topic_models(construction)
         ends = self.content.offsets.tolist()
         for row, (begin, end) in enumerate(itertools.pairwise(ends)):

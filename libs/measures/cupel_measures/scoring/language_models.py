@@ -1,8 +1,8 @@
 """Language models of documents and of mixtures of documents, and the closeness of two models.
 
 A model distributes a probability of 1 over the terms of a collection and NULL, a reserved term that occurs in
-no document. A document without words, or with an unknown text, is NULL only. The definition of LMD names each
-step.
+no document. For a document without words or with unknown text, the probability of NULL is 1. The reference
+page of LMD defines each step.
 """
 
 import math
@@ -16,7 +16,7 @@ from cupel_measures.model import Floats, Ints, Texts
 from cupel_measures.scoring.pool import Mask
 
 DECIMALS = 12
-"""Number of decimals to which computed values are compared; equal ones are tied."""
+"""Number of decimals to which computed values are rounded before they are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Model:
     """A mixture of documents, before smoothing.
 
     terms: int64[n], ascending. p: float64[n], the relative frequency of each term in the mixture. text, null:
-    the total weight of the documents with words, and of the others; they sum to 1.
+    the total weights of the documents with words and without words; they sum to 1.
     """
 
     terms: Ints
@@ -45,8 +45,8 @@ class Corpus:
     """Relative frequencies of terms in texts.
 
     Document d has the terms term[offsets[d]:offsets[d + 1]]. share: float64[n], the relative frequency of
-    each term in its document. background: float64[V], p(w|C), that of each term in all texts together; 0 for
-    a stop word.
+    each term in its document. background: float64[V], p(w|C), the relative frequency of each term in all
+    texts together; 0 for a stop word.
     """
 
     offsets: Ints
@@ -115,8 +115,8 @@ class Targets:
     """Target models with which other models are compared.
 
     smoothing: the share of p(w|C) in every model with text. divergence: jsd or kl. kept: the terms to which
-    all models are restricted and renormalised; None keeps all. A target that has none of them keeps no
-    probability, so its closeness to every model is 0.
+    all models are restricted and renormalised; None keeps all. A target without any of these terms has
+    probability 0 for all terms and NULL, so its closeness to every model is 0.
     """
 
     corpus: Corpus
@@ -151,7 +151,7 @@ class Targets:
         return _Flat.of([self._target(model, terms) for model in self.models], terms)
 
     def _target(self, model: Model, terms: Ints) -> Floats:
-        """Return the probabilities of a target; all 0 if it has no kept term, so that it is not NULL."""
+        """Return the probabilities of a target. If it has no kept term, all are 0, also that of NULL."""
         p = self.probabilities(model, terms)
         return p if self.kept is None or p[:-1].any() else np.zeros(len(p))
 
@@ -169,11 +169,11 @@ class Targets:
         return p / total if total else np.append(np.zeros(len(terms)), 1.0)
 
     def _other_terms(self, model: Model) -> tuple[Floats, Floats]:
-        """Return the probabilities, in the model and in any target, of terms that targets have from p(w|C)
-        only.
+        """Return the probabilities of terms outside all targets, in the model and in a target.
 
-        The model can contain some of these terms itself. All others count as one term, because the
-        divergences add up over terms and are homogeneous.
+        By smoothing, all targets give such a term the same probability, a share of p(w|C). Terms of the model
+        have an entry each. All other terms together have one entry, because divergences are homogeneous sums
+        over terms.
         """
         known, background = self._flat.terms, self.corpus.background
         others = np.setdiff1d(model.terms, known, assume_unique=True)
@@ -186,8 +186,8 @@ class Targets:
 class _Flat:
     """The positive probabilities of targets at `terms` and NULL, target by target.
 
-    target: int64[n], index of the target, below `number`. place: int64[n], among the terms, then NULL. p,
-    log: float64[n].
+    target: int64[n], index of the target, below `number`. place: int64[n], index of the term, or the number
+    of terms for NULL. p, log: float64[n], the probability and its logarithm.
     """
 
     terms: Ints

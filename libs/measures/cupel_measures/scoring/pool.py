@@ -22,8 +22,8 @@ class Pool:
 
     labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D], the
     documents that judged-only variants keep. negatives_judged: whether a negative grade is a judgment and has
-    the gain of the lowest label. topic_of: int64[D]. topics: T. unrestricted: the pool from which this one
-    was restricted, if any.
+    the gain of the lowest label. topic_of: int64[D], topic index. topics: T. unrestricted: the pool
+    of which this one is a restriction, or None.
     """
 
     aspect: Aspect
@@ -37,7 +37,10 @@ class Pool:
 
     @classmethod
     def of(cls, qrels: Qrels, aspect: str, *, negatives_judged: bool) -> "Pool":
-        """Return the pool of one aspect of `qrels`, created once; KeyError if there is no such aspect."""
+        """Return the pool of one aspect of `qrels`, created once.
+
+        Raise KeyError if there is no such aspect.
+        """
         index = qrels.aspect_index(aspect)
         key = ("pool", aspect, negatives_judged)
         if key not in qrels.cache:
@@ -59,7 +62,7 @@ class Pool:
         return cached
 
     def part_of(self, other: "Pool") -> "Pool":
-        """Return this pool as a restriction of `other`, if `other` has all labels of this pool."""
+        """Return this pool, marked as a restriction of `other` if `other` has all its labels."""
         same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
         is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
         return replace(self, unrestricted=other) if is_part else self
@@ -91,14 +94,14 @@ class Pool:
         return mask
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Mask:
-        """Return bool[D]: the judged non-relevant documents; `graded` explains `negatives`."""
+        """Return bool[D]: the judged non-relevant documents. negatives: see `graded`."""
         threshold = self.threshold(rel)
         make = lambda: self.graded(negatives) & (self.labels < threshold)  # noqa: E731
         mask: Mask = self.once(("nonrelevant", threshold, negatives), make)
         return mask
 
     def graded(self, negatives: str) -> Mask:
-        """Return bool[D]: the documents with a label; a negative one counts if `negatives` is "judged"."""
+        """Return bool[D]: the judged documents. A negative grade is a judgment if `negatives` is "judged"."""
         judged = negatives == "judged"
         make = lambda: are_judged(self.aspect, self.labels, negatives_judged=judged)  # noqa: E731
         mask: Mask = self.once(("graded", judged), make)
@@ -116,7 +119,8 @@ class Pool:
     def gains(self, table: Floats) -> Floats:
         """Return float64[D]: the gain of each document.
 
-        It is 0 if unjudged, and that of the lowest label for a judged negative grade.
+        The gain of an unjudged document is 0. A negative grade has the gain of the lowest label if it is a
+        judgment, else 0.
         """
         gains: Floats = self.once(("gains", table.tobytes()), lambda: self._gains(table))
         return gains
@@ -141,7 +145,7 @@ class Pool:
         return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)
 
     def best_first(self, table: Floats) -> Ints:
-        """Return int64[n]: the documents with a positive gain, by topic, decreasing gain, and position."""
+        """Return int64[n]: the documents with a positive gain, by topic, then decreasing gain, then index."""
         best: Ints = self.once(("best first", table.tobytes()), lambda: self._best_first(table))
         return best
 
@@ -155,9 +159,10 @@ class Pool:
 
 
 def are_judged(aspect: Aspect, labels: NDArray[np.int32], *, negatives_judged: bool) -> Mask:
-    """Return bool[D]: the documents with a judgment. `negatives_judged` decides about negative grades.
+    """Return bool[D]: the documents with a judgment.
 
-    A label of the scale that is a negative number is a negative grade, too.
+    negatives_judged: whether a negative grade is a judgment. Negative numbers on the scale are negative
+    grades, too.
     """
     if negatives_judged:
         return labels >= NEGATIVE

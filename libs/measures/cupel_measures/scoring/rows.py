@@ -1,7 +1,7 @@
 """The rows of a joined run under one aspect, and sums along them: the input of measures.
 
-Sums along ranks add values in the order of the array, as `numpy.bincount` does. So the bits are the same in
-any batch, shape or order of runs. (`numpy.sum` adds pairwise, so its bits depend on the shape.)
+Sums along ranks add values in the order of the array, as `numpy.bincount` does. So the bits of a sum do not
+depend on the other rows of the array. (`numpy.sum` adds pairwise, so its bits depend on the shape.)
 """
 
 import itertools
@@ -32,8 +32,8 @@ Integers = NDArray[np.integer]
 class Hits:
     """Selected retrieved documents, sorted by row, then by rank.
 
-    rank: int32[n], from 1. document: int32[n], index in the pool. starts: int64[rows + 1], the index of the
-    first hit of each row, and the end of the last row.
+    rank: int32[n], from 1. document: int32[n], index in `Qrels.documents`. starts: int64[rows + 1], the index
+    of the first hit of each row, and the end of the last row.
     """
 
     rank: NDArray[np.int32]
@@ -61,7 +61,7 @@ class Hits:
         return np.repeat(np.arange(self.rows), self.number)
 
     def within(self, cutoff: int | Ints | None) -> "Hits":
-        """Return the hits at ranks up to `cutoff`: an int, or int64[rows]; None keeps all."""
+        """Return the hits at ranks up to `cutoff`, which is an int, int64[rows], or None for all ranks."""
         if cutoff is None:
             return self
         limit = cutoff if isinstance(cutoff, int) else cutoff[self.row]
@@ -70,7 +70,7 @@ class Hits:
     def only(self, mask: Mask) -> "Hits":
         """Return the hits in `mask`, bool[n]."""
         selected = np.flatnonzero(mask)
-        # `take` is a faster form of indexing
+        # `take` is faster than indexing
         rank, document = self.rank.take(selected), self.document.take(selected)
         return Hits(rank, document, np.searchsorted(selected, self.starts))
 
@@ -85,7 +85,10 @@ class Hits:
         )
 
     def above(self, those: Mask, others: Mask) -> Ints:
-        """Return int64[k]: the number of `others`, bool[D], above each hit of `those`, bool[D]."""
+        """Return int64[k]: for each hit in `those`, the number of hits in `others` above it in its row.
+
+        those, others: bool[D], sets of documents.
+        """
         if extension is not None:
             masks = map(np.ascontiguousarray, (those, others, self.document, self.starts))
             return np.frombuffer(extension.above(*masks), np.int64)
@@ -96,17 +99,17 @@ class Hits:
 
     @property
     def condensed(self) -> "Hits":
-        """Return the same hits, re-ranked as if no other documents were retrieved."""
+        """Return the same hits, ranked as if no other documents were retrieved."""
         return Hits(self.count.astype(np.int32), self.document, self.starts)
 
     @cached_property
     def count(self) -> Ints:
-        """Return int64[n]: the place of each hit among the hits of its row, from 1."""
+        """Return int64[n]: the position of each hit among the hits of its row, from 1."""
         return np.arange(1, len(self.rank) + 1) - np.repeat(self.starts[:-1], self.number)
 
     @cached_property
     def precision(self) -> Floats:
-        """Return float64[n]: the place of each hit among the hits of its row, divided by its rank."""
+        """Return float64[n]: the position of each hit among the hits of its row, divided by its rank."""
         if extension is None:
             return self.count / self.rank
         columns = map(np.ascontiguousarray, (self.rank, self.starts))
@@ -126,7 +129,7 @@ class Hits:
         return np.frombuffer(extension.sums(*columns), np.float64)
 
     def places(self) -> Iterator[Ints]:
-        """Return the indices of the first hit of every row, of the second one, and so on."""
+        """Return index arrays: the first hits of all rows, then the second hits of all rows, and so on."""
         by_place = np.argsort(self.count, kind="stable")
         ends = np.cumsum(np.bincount(self.count, minlength=2))
         return (by_place[begin:end] for begin, end in itertools.pairwise(ends))
@@ -142,7 +145,7 @@ class Hits:
         """Return float64[rows]: the greatest of `values`, float64[n], per row, ignoring its first `above`
         hits.
 
-        The value is 0 for a row without more hits.
+        The value is 0 for a row with at most `above` hits.
         """
         starts, ends = self.starts[:-1] + above, self.starts[1:]
         filled = starts < ends
@@ -157,8 +160,9 @@ class Rows:
     """The rows of a joined run with the judgments of `pool`.
 
     retrieved: int64[rows], number of retrieved documents. hits: the retrieved documents of the pool.
-    unrestricted: the same rows with all the judgments from which `pool` was restricted, if any. Relevant
-    documents of `pool` are relevant there too, so only its relevant hits are searched.
+    unrestricted: the same rows with the judgments of which `pool` is a restriction, or None. A document that
+    is relevant in `pool` is also relevant in the unrestricted pool. So only the relevant hits of the
+    unrestricted rows are searched for relevant documents.
     """
 
     pool: Pool
@@ -198,11 +202,11 @@ class Rows:
         return self.memory[key]
 
     def relevant(self, rel: int | None, cutoff: int | None = None) -> Hits:
-        """Return the relevant hits, at ranks up to `cutoff`, if any."""
+        """Return the relevant hits at ranks up to `cutoff` (None: all)."""
         return self._reaching(self.pool.threshold(rel), cutoff)
 
     def _reaching(self, label: int, cutoff: int | None) -> Hits:
-        """Return the hits with this label or a higher one, at ranks up to `cutoff`, if any."""
+        """Return the hits with this label index or a higher one, at ranks up to `cutoff` (None: all)."""
 
         def make() -> Hits:
             if self.unrestricted is None and cutoff is not None:
@@ -232,7 +236,7 @@ class Rows:
         return self.pool.recall_base(rel)[self.topic]
 
     def gains(self, table: Floats, cutoff: int | None = None) -> tuple[Hits, Floats]:
-        """Return the hits with a positive gain, at ranks up to `cutoff`, if any, and their gains, float64.
+        """Return the hits with a positive gain at ranks up to `cutoff` (None: all), and their gains.
 
         table: float64[labels], the gain of each label.
         """
@@ -246,7 +250,7 @@ class Rows:
 
     def _positive(self, table: Floats, cutoff: int | None) -> Hits:
         label = int(np.argmax(table > 0))
-        if label > 0 and (table[label:] > 0).all():  # the usual case: the hits are the relevant ones
+        if label > 0 and (table[label:] > 0).all():  # the usual case: the relevant hits have gains
             return self._reaching(label, cutoff)
         if self.unrestricted is None and cutoff is not None:
             return self.gains(table)[0].within(cutoff)

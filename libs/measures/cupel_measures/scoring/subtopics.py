@@ -1,7 +1,7 @@
 """Judgments by subtopic, the rows of a joined run with them, and greedy ideal rankings.
 
-A subtopic counts if a document of its topic is relevant to it. The same id in two topics is two subtopics,
-each with its own *slot*. Slots ascend by topic, then id.
+Only subtopics with a relevant document count. A *slot* is the number of such a subtopic. The same subtopic id
+in two topics denotes two subtopics, so it has two slots. Slots ascend by topic, then by subtopic id.
 """
 
 from collections.abc import Callable, Hashable
@@ -19,7 +19,7 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, earlier
 
 DECIMALS = 12
-"""Number of decimals to which gains are compared in a greedy choice; equal ones are tied."""
+"""Number of decimals to which gains are rounded before they are compared in a greedy choice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Relevance:
 
     @cached_property
     def place(self) -> NDArray[np.unsignedinteger]:
-        """Return unsigned[S]: the place of each slot in its topic, in the smallest possible type."""
+        """Return unsigned[S]: the index of each slot within its topic, in the smallest possible type."""
         place = np.arange(len(self.topic)) - np.searchsorted(self.topic, self.topic)
         return place.astype(np.min_scalar_type(place.max(initial=0)))
 
@@ -75,7 +75,7 @@ class SubtopicPool:
 
     @classmethod
     def of(cls, qrels: Qrels, *, negatives_judged: bool) -> "SubtopicPool":
-        """Return the pool of `qrels`, created once; MeasureError if there are no judgments by subtopic."""
+        """Return the pool of `qrels`, created once. Raise MeasureError without judgments by subtopic."""
         key = ("subtopics", negatives_judged)
         if qrels.subtopics is None:
             raise MeasureError(
@@ -99,14 +99,14 @@ class SubtopicPool:
         return self.memory[key]
 
     def relevance(self, rel: int | None) -> Relevance:
-        """Return the pairs whose judgment is at least `rel` (None: 1); a negative one never is."""
+        """Return the pairs whose judgment is at least `rel` (None: 1). Negative judgments never count."""
         level = 1 if rel is None else max(rel, 0)
         make = lambda: Relevance.of(self.subtopics, level, self.topic_of)  # noqa: E731
         relevance: Relevance = self.once(("relevance", level), make)
         return relevance
 
     def number(self, rel: int | None) -> Ints:
-        """Return int64[T]: the number of subtopics of each topic with a relevant document."""
+        """Return int64[T]: the number of subtopics with a relevant document, by topic."""
         return np.bincount(self.relevance(rel).topic, minlength=self.topics)
 
     def ideal(self, rel: int | None, alpha: float, depth: int | None) -> "SubtopicRows":
@@ -138,7 +138,7 @@ class SubtopicRows:
         return self.memory[key]
 
     def number(self, rel: int | None) -> Ints:
-        """Return int64[rows]: m, the number of subtopics of each row's topic with a relevant document."""
+        """Return int64[rows]: m, the number of subtopics of the topic that have a relevant document."""
         return self.pool.number(rel)[self.topic]
 
     @cached_property
@@ -154,9 +154,7 @@ class SubtopicRows:
         return pairs
 
     def novelty(self, rel: int | None, alpha: float) -> tuple[Hits, Floats]:
-        """Return the relevant documents and the novelty gain NG of each, float64 (see the measures of
-        novelty).
-        """
+        """Return the relevant hits and their novelty gains NG, float64 (see the measures of novelty)."""
         key = ("novelty", rel, alpha)
         novelty: tuple[Hits, Floats] = self.once(key, lambda: self._novelty(self.pairs(rel), alpha))
         return novelty
@@ -175,9 +173,10 @@ class SubtopicRows:
 class SubtopicPairs:
     """Relevant (document, subtopic) pairs along rows, sorted by row, rank and slot.
 
-    documents: those with a pair. place: int64[n], the index of each pair's document in `documents`. hits: the
-    document of each pair. seen: int64[n], C(r-1), the number of documents above it in its row that are
-    relevant to the same subtopic. size: int64[n], the number of all such documents of the topic.
+    documents: the hits with at least one pair. place: int64[n], the index of each pair's hit in `documents`.
+    hits: the hit of each pair. seen: int64[n], C(r-1), the number of hits above it in its row that are
+    relevant to the same subtopic. size: int64[n], the number of documents of the topic that are relevant to
+    the same subtopic.
     """
 
     documents: Hits
@@ -206,9 +205,9 @@ def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None)
 
     1. At every rank, take the remaining document with the largest novelty gain. Gains that are equal when
        rounded to 12 decimals are tied; then take the largest document id.
-    2. Documents relevant to the same subtopics have the same gain at every rank. They form a kind, and only
-       the largest remaining id of a kind competes.
-    3. A judged document without a relevant subtopic adds nothing at any rank and is left out.
+    2. Documents that are relevant to the same subtopics have the same gain at every rank. They form a kind.
+       Only the largest remaining id of each kind is compared.
+    3. A judged document that is relevant to no subtopic has gain 0 at every rank. It is left out.
 
     All topics are processed together, rank by rank.
     """
@@ -236,11 +235,12 @@ def _hits(chosen: Ints, topics: Ints, rows: int) -> Hits:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Kinds:
-    """Kinds of documents that are relevant to the same subtopics. There are K kinds, ordered by topic.
+    """Kinds: sets of documents that are relevant to the same subtopics. There are K kinds, by topic.
 
-    topic: int64[K]. topics: the distinct topics; firsts: the first kind of each. kind, slot: int64[n], the
-    subtopics of each kind. queue: the documents of each kind, largest id first; those of kind i are
-    queue_starts[i]:queue_starts[i + 1]. of_document: int64[D], -1 for a document without a kind.
+    topic: int64[K], the topic of each kind. topics: the distinct topics. firsts: the first kind of each
+    distinct topic. kind, slot: int64[n], pairs of a kind and a subtopic to which it is relevant. queue: the
+    documents of each kind, largest id first; those of kind i are queue_starts[i]:queue_starts[i + 1].
+    of_document: int64[D], the kind of each document, -1 for none.
     """
 
     relevance: Relevance
@@ -285,10 +285,10 @@ class _Kinds:
         )
 
     def best(self, weights: Floats, taken: Ints) -> Ints:
-        """Return int64[topics]: the next document of each topic, -1 if all are taken.
+        """Return int64[topics]: the document with the largest gain of each topic, -1 if all are taken.
 
-        weights: float64[S], the gain of one more document on a slot. taken: int64[K], the number of documents
-        taken from each kind's queue, as an index.
+        weights: float64[S], the gain of another document that is relevant to the slot. taken: int64[K], the
+        index in `queue` of the next document of each kind.
         """
         gains = np.bincount(self.kind, weights=weights[self.slot], minlength=len(self.topic))
         left = taken < self.queue_starts[1:]

@@ -17,9 +17,9 @@ from cupel_measures.scoring.subtopics import SubtopicPool, SubtopicRows
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AspectView:
-    """`joined` with the judgments in `qrels`, and the texts of the same rows if there are any.
+    """A joined run with qrels, and optionally the texts of the same rows.
 
-    unrestricted: the view with the qrels from which these were restricted, if any.
+    unrestricted: the view with the qrels of which `qrels` is a restriction, or None.
     """
 
     qrels: Qrels
@@ -31,12 +31,14 @@ class AspectView:
     scores: dict[tuple[Measure, int], Floats] = field(default_factory=dict, repr=False)
 
     def under(self, qrels: Qrels) -> "AspectView":
-        """Return a view of the same rows with a part of the judgments, created by `Qrels.restricted_to`."""
+        """Return a view of the same rows with other qrels, which `Qrels.restricted_to` created."""
         return AspectView(qrels=qrels, joined=self.joined, content=self.content, unrestricted=self)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
-        """Return float64[rows]: a measure per row. The aspect is `aspect`, else that of the measure, else the
-        first.
+        """Return float64[rows]: the values of a measure.
+
+        The aspect is `aspect`; if it is None, the aspect of the measure; if this is None too, the first
+        aspect.
         """
         if measure.declaration.combines:
             return measure.declaration.compute(self, **measure.arguments)
@@ -47,7 +49,7 @@ class AspectView:
         return self.score_in(measure, self._pool_of(measure, aspect))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
-        """Return float64[rows]: a single-aspect measure with the labels of `pool`.
+        """Return float64[rows]: the values of a single-aspect measure with the labels of `pool`.
 
         The result is cached, because several combining measures can use the same one.
         """
@@ -58,13 +60,13 @@ class AspectView:
         return self.scores[key]
 
     def exact(self, measure: Measure) -> Sequence[Exact]:
-        """Return a measure per row as exact numbers; MeasureError if it has none."""
+        """Return the exact value of a measure for each row. Raise MeasureError if it has no exact values."""
         if not measure.declaration.combines:
             return self.exact_in(measure, self._pool_of(measure))
         return _exactly(measure)(self, **measure.arguments)
 
     def exact_in(self, measure: Measure, pool: Pool) -> Sequence[Exact]:
-        """Return the exact numbers of a single-aspect measure with the labels of `pool`."""
+        """Return the exact values of a single-aspect measure with the labels of `pool`."""
         rows, arguments = self._arguments_for(measure, pool)
         return _exactly(measure)(rows, **arguments)
 
@@ -80,12 +82,12 @@ class AspectView:
 
     @cached_property
     def by_subtopic(self) -> SubtopicRows:
-        """Return the rows with the judgments by subtopic; MeasureError if the qrels have none."""
+        """Return the rows with the judgments by subtopic. Raise MeasureError if the qrels have none."""
         return SubtopicRows.of(self.joined, self._subtopics)
 
     @cached_property
     def by_content(self) -> ContentRows:
-        """Return the texts of the rows; MeasureError without texts, or without judgments by subtopic."""
+        """Return the texts of the rows. Raise MeasureError without texts or without judgments by subtopic."""
         if self.content is None:
             raise MeasureError(
                 "it needs the texts of the documents, and this collection has none; "
@@ -98,11 +100,14 @@ class AspectView:
         return SubtopicPool.of(self.qrels, negatives_judged=self.joined.profile.negatives_judged)
 
     def pool(self, aspect: str) -> Pool:
-        """Return the judgments of one aspect; the profile decides how negative grades count."""
+        """Return the judgments of one aspect.
+
+        The profile determines whether negative grades are judgments.
+        """
         return Pool.of(self.qrels, aspect, negatives_judged=self.joined.profile.negatives_judged)
 
     def derived(self, key: str, make: Callable[["AspectView"], Pool]) -> Pool:
-        """Return the pool that `make` derives from the qrels of a view, created once for each `key`."""
+        """Return the pool that `make` derives from a view. It is created once per qrels and `key`."""
         if key not in self.qrels.cache:
             pool = make(self)
             self.qrels.cache[key] = (
@@ -113,13 +118,14 @@ class AspectView:
 
     @cached_property
     def hits(self) -> Hits:
-        """Return the retrieved documents of the pool, judged for any aspect."""
+        """Return the hits of all rows: the retrieved documents that are in the pool of their topic."""
         return self.rows_in(self.pool(self.qrels.aspects[0].name)).hits
 
     def dense(self) -> Iterator[Block]:
-        """Yield all rows with a label at every rank, in blocks of bounded memory.
+        """Yield all rows with a label at every rank, in blocks of bounded size.
 
-        The last block is cached: a single run is one block, which all measures share.
+        The last block is cached. The rows of a single run usually fit into one block, which all measures
+        share.
         """
         for block in blocks(self.qrels, self.joined):
             if block.begin not in self.memory:
@@ -138,7 +144,7 @@ class AspectView:
 
 
 def _computed(measure: Measure, rows: SubtopicRows, arguments: dict[str, Any]) -> Floats:
-    """Compute the measure, for judged documents only if `arguments` request it."""
+    """Compute the measure. If `arguments` have judged_only=True, remove unjudged documents first."""
     selected = rows.condensed if arguments.pop("judged_only", False) else rows
     return measure.declaration.compute(selected, **arguments)
 

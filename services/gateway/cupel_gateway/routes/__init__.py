@@ -1,1 +1,1 @@
-"""One file of routes per noun."""
+"""Routes of the API, with one module per kind of resource."""

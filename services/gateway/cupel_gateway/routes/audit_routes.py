@@ -89,7 +89,7 @@ def list_audits(
 def show_audit_history(
     track: PathText, kind: Name, number: Name, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return a number of the newest 500 audits of a kind, over time and qrels versions."""
+    """Return the values of a number in the newest 500 audits of a kind, oldest first."""
     views = audit_requests.read_history(system, caller, track, kind=kind, number=number)
     points = tuple(AuditHistoryPoint.model_validate(view) for view in views)
     history = AuditHistoryResource(track=track, kind=kind, number=number, points=points)
@@ -130,7 +130,9 @@ def rerun_audit_part(
     number: Annotated[
         int,
         Path(
-            ge=0, le=LARGEST_INTEGER, description="number of the part; part 0 gathers the runs and judgments"
+            ge=0,
+            le=LARGEST_INTEGER,
+            description="number of the part; part 0 is the preparation of the runs and judgments",
         ),
     ],
     system: Sys,
@@ -147,7 +149,7 @@ REFUSES = refuses("audit-unknown", "audit-not-begun")
 def show_audit_report(
     audit: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return the report on the finished trials; it is partial while others are running."""
+    """Return the report on the finished trials. It is partial until all trials are finished."""
     return tagged(
         resource_builders.audit_report(*audit_parts.read_report(system, caller, audit)), if_none_match
     )

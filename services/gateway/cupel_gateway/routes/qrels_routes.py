@@ -79,14 +79,13 @@ FORM = {
 async def upload_qrels(
     request: Request, response: Response, track: PathText, system: Sys, caller: Caller
 ) -> Response:
-    """Upload judgments as the next qrels version of a track, a draft. Requires its organiser."""
+    """Upload judgments as a new qrels version of a track, a draft. Requires an organiser of the track."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise TYPE_UNSUPPORTED(
             "send multipart/form-data with a part `collection` and a part `files` for each file"
         )
-    await in_thread(
-        partial(qrels_versions.require_organiser, system, caller, track)
-    )  # before the body is read
+    # Refuse other callers before the body is read.
+    await in_thread(partial(qrels_versions.require_organiser, system, caller, track))
     request.scope["cupel.body"].limit = min(system.settings.upload_megabytes, MAX_MEGABYTES) << 20
     form = request.form(max_files=MAX_FILES, max_fields=MAX_FILES, max_part_size=1 << 20)
     async with form as parts:
@@ -185,6 +184,6 @@ def compare_qrels(
     measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Compare two qrels versions by a measure: old and new score and rank of each submission."""
+    """Compare two qrels versions by a measure: the old and new score and rank of each submission."""
     diff = qrels_versions.diff(system, caller, track, number, base=base, measure=measure)
     return tagged(QrelsDiffResource.model_validate(diff), if_none_match)

@@ -44,7 +44,7 @@ def list_schedules(
 def change_schedule(
     schedule: PathText, change: ScheduleChange, system: Sys, caller: Caller
 ) -> ScheduleResource:
-    """Pause or resume a schedule. A resumed schedule skips the times that it missed."""
+    """Pause or resume a schedule. Audits that were due during the pause are skipped."""
     return ScheduleResource.model_validate(
         audit_schedules.change(system, caller, schedule, paused=change.paused)
     )

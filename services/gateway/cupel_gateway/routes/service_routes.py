@@ -84,7 +84,7 @@ def read_measure(text: str) -> ParsedMeasureResource:
 
 @health.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Check that the process responds. Does not wait for a thread or the database."""
+    """Check that the process responds. The check waits for neither a thread nor the database."""
     return "ok\n"
 
 

@@ -20,14 +20,14 @@ from cupel_measures.reading.compression import COMPRESSIONS
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
-BLOCK = 1 << 18  # bytes to buffer before a write, because switching threads costs more than a small write
+BLOCK = 1 << 18  # bytes per write, because a thread switch costs more than a small write
 NOT_A_RUN = ("multipart/", "application/json")
 
 FORMATS = ", ".join(compression.name for compression in COMPRESSIONS)
 RAW = {
     "requestBody": {
         "required": True,
-        "description": f"the run file itself, plain or compressed ({FORMATS}; a zip archive holds one file)",
+        "description": f"the run file, plain or compressed ({FORMATS}; a zip archive must contain one file)",
         "content": {"application/octet-stream": {}},
     }
 }
@@ -61,11 +61,11 @@ async def submit_run(
     system: Sys,
     caller: Caller,
     name: Annotated[
-        str, Query(max_length=1000, description="name of the file, shown to people", examples=["bm25.gz"])
+        str, Query(max_length=1000, description="name of the file, shown to users", examples=["bm25.gz"])
     ] = "",
     key: IdempotencyKey = None,
 ) -> Response:
-    """Submit a run. The response has the warnings about the file; `links.events` follows the scoring."""
+    """Submit a run. The response contains warnings about the file; `links.events` streams the scoring."""
     if request.headers.get("content-type", "").lower().startswith(NOT_A_RUN):
         raise TYPE_UNSUPPORTED("send the file itself as the body, for example `curl --data-binary @run.gz`")
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None
@@ -87,7 +87,10 @@ def _is_scored(submission: SubmissionResource) -> bool:
 
 
 async def _receive(request: Request, upload: Upload, *, limit: int) -> None:
-    """Write the body to the upload as it arrives. The upload has an exact limit of its own."""
+    """Write the body to the upload as it arrives.
+
+    limit: limit on the body in bytes; `Upload.write` enforces the limit on files.
+    """
     request.scope["cupel.body"].limit = limit
     buffer = bytearray()
     async for chunk in request.stream():

@@ -62,7 +62,7 @@ def list_tracks(
 
 @router.get("/{track}", response_model=TrackResource, responses=refuses("track-unknown"))
 def show_track(track: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """Return a track. A change may name its ETag in If-Match."""
+    """Return a track. To avoid lost updates, send its ETag in the If-Match header of a change."""
     view = tracks.get(system, caller, track)
     return tagged(TrackResource.model_validate(view), if_none_match, etag=view.etag)
 
@@ -87,7 +87,11 @@ def change_track(
     system: Sys,
     caller: Caller,
     if_match: Annotated[
-        str | None, Header(max_length=2000, description="ETags of the track that the change is based on")
+        str | None,
+        Header(
+            max_length=2000,
+            description="ETags of the track; the change is refused if none of them is current",
+        ),
     ] = None,
 ) -> TrackResource:
     """Change the title, the plan of measures, or whether the track is closed."""

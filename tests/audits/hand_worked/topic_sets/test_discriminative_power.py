@@ -1,6 +1,7 @@
 """The whole report of `discriminative_power` on four runs, with an independent bootstrap in exact numbers.
 
-P@4 of runs a to d on five topics, times 4. AP@4 is the same, because relevant documents come first.
+`COUNTS` is P@4 of runs a to d on five topics, times 4. AP@4 equals P@4, because relevant documents are ranked
+first.
 """
 
 from fractions import Fraction
@@ -31,7 +32,7 @@ PAIRS = list(combinations(COUNTS, 2))
 
 
 def draw_samples() -> list[list[int]]:
-    """Draw bootstrap samples of the topics in blocks of 250; seed and block number seed the generator."""
+    """Draw bootstrap samples of topics in blocks of 250; seed and block number seed each generator."""
     samples: list[list[int]] = []
     for block, size in enumerate((250, 150)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((SEED, block))))
@@ -40,21 +41,21 @@ def draw_samples() -> list[list[int]]:
 
 
 def squared_t(values: list[Fraction]) -> float | Fraction:
-    """Return t^2 = n mean^2 / variance; if the variance is 0, infinity, or 0 for a mean of 0."""
+    """Return t^2 = n mean^2 / variance. If the variance is 0, return 0 for a mean of 0, or infinity."""
     mean = sum(values) / Fraction(5)
     variance = sum((value - mean) ** 2 for value in values) / 5
     return (5 * mean**2 / variance) if variance else float("inf") if mean else Fraction(0)
 
 
 def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
-    """Return the share of samples of centred differences with a t at least as extreme as observed."""
+    """Return the share of samples whose t, of centred differences, is at least as extreme as observed."""
     z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
     centred = [value - sum(z) / Fraction(5) for value in z]
     return sum(squared_t([centred[i] for i in draw]) >= squared_t(z) for draw in samples) / REPLICATES
 
 
 def required_difference(samples: list[list[int]]) -> float:
-    """Return the greatest |mean| of the samples with the 40th largest t^2 of a pair (40 = 0.1 * 400)."""
+    """Return the largest |mean| of samples whose t^2 is the 40th largest of a pair (40 = 0.1 * 400)."""
     required = []
     for first, second in PAIRS:
         z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
@@ -79,14 +80,14 @@ def detectable_difference(topics: int = 5, target: float = 0.8) -> float:
     return float(np.sqrt(variance / topics) * shift)
 
 
-def test_report_equals_that_of_an_independent_bootstrap() -> None:
+def test_report_equals_an_independent_bootstrap() -> None:
     samples = draw_samples()
     levels = {pair: achieved_level(*pair, samples) for pair in PAIRS}
     difference = {(x, y): abs(sum(COUNTS[x]) - sum(COUNTS[y])) / 20 for x, y in PAIRS}
     significant = [pair for pair in PAIRS if levels[pair] < ALPHA]
     # The counts sum to 17, 15, 5 and 4. The runs a and b differ from c and d, but not from each other.
     assert significant == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
-    assert min(difference[pair] for pair in significant) == 0.5  # b and c: 15 - 5
+    assert min(difference[pair] for pair in significant) == 0.5  # runs b and c: (15 - 5) / 20
     assert difference["a", "b"] == 0.1
     detectable, required = detectable_difference(), required_difference(samples)
     curve = sorted(PAIRS, key=lambda pair: -levels[pair])
@@ -99,8 +100,8 @@ def test_report_equals_that_of_an_independent_bootstrap() -> None:
         report,
         verdict=[
             f"{measure}: 4 of 6 pairs of runs (66.67%) differ significantly by the paired bootstrap test at "
-            "alpha 0.1, uncorrected; the smallest significant difference is 0.5, the largest not significant "
-            "0.1."
+            "alpha 0.1, uncorrected; the smallest significant difference is 0.5; the largest difference that "
+            "is not significant is 0.1."
             for measure in ("P@4", "AP@4")
         ],
         numbers={

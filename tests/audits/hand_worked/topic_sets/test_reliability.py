@@ -1,10 +1,12 @@
 """The whole report of `reliability` on three runs and four topics, derived by hand.
 
-P@4 times 4: a 4, 3, 4, 1 (mean 3); b 3, 2, 2, 1 (mean 2); c 1, 2, 1, 0 (mean 1). The topics have the means
-8/3, 7/3, 7/3 and 2/3, and all together 2. Sums of squares, in squares of a count:
-runs 4 * ((3-2)^2 + 0 + (1-2)^2) = 8, so the mean square is 8/2 = 4;
-topics 3 * ((2/3)^2 + (1/3)^2 + (1/3)^2 + (4/3)^2) = 3 * 22/9 = 22/3, so it is 22/9;
-all (4+1+4+1) + (1+0+0+1) + (1+0+1+4) = 18, so the residual has 18 - 8 - 22/3 = 8/3, over 6: 4/9.
+P@4 times 4: a 4, 3, 4, 1 (mean 3); b 3, 2, 2, 1 (mean 2); c 1, 2, 1, 0 (mean 1). The topic means are 8/3,
+7/3, 7/3 and 2/3, and the grand mean is 2. Sums of squares, in squares of a count:
+
+    runs      4 * ((3-2)^2 + 0 + (1-2)^2) = 8                               mean square 8/2 = 4
+    topics    3 * ((2/3)^2 + (1/3)^2 + (1/3)^2 + (4/3)^2) = 22/3            mean square (22/3)/3 = 22/9
+    total     (4+1+4+1) + (1+0+0+1) + (1+0+1+4) = 18
+    residual  18 - 8 - 22/3 = 8/3                                           mean square (8/3)/6 = 4/9
 """
 
 import pytest
@@ -32,13 +34,13 @@ Interval = tuple[float, float]
 
 
 def bounds_of_relative() -> Interval:
-    """Return the ratio of run variance to residual variance at both ends (Feldt 1965); F = 4 / (4/9) = 9."""
+    """Return the bounds of the run variance over the residual variance (Feldt 1965); F = 4 / (4/9) = 9."""
     upper, lower = (9 / f.ppf(tail, 2, 6) for tail in (0.025, 0.975))
     return max(0, (lower - 1) / 4), (upper - 1) / 4
 
 
 def bounds_of_absolute() -> Interval:
-    """Return the ratio of run variance to the other variances at both ends (Arteaga et al. 1982)."""
+    """Return the bounds of the run variance over the sum of the others (Arteaga et al. 1982)."""
     bounds = []
     for tail in (0.975, 0.025):
         free, residual, topic = chi2.ppf(tail, 2) / 2, f.ppf(tail, 2, 6), f.ppf(tail, 2, 3)
@@ -52,10 +54,11 @@ def coefficient(ratio: float, topics: int) -> float:
     return topics * ratio / (1 + topics * ratio)
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     """On 4 topics, E rho^2 is 8/9 / (8/9 + 1/9) = 8/9, and Phi is 8/9 / (8/9 + 5/18) = 16/21.
 
-    0.95 needs 19 times the error variance over the run variance: 19 * 1/2 = 9.5 and 19 * 5/4 = 23.75 topics.
+    A coefficient of 0.95 needs 19 * error variance / run variance topics: 19 * 1/2 = 9.5 and 19 * 5/4 =
+    23.75.
     """
     relative, absolute = (2.0, *bounds_of_relative()), (4 / 5, *bounds_of_absolute())
     assert coefficient(2, 4) == 8 / 9
@@ -108,7 +111,7 @@ def test_report_is_that_derived_by_hand() -> None:
 
 
 def test_interval_of_the_topics_needed_can_be_open() -> None:
-    """Two runs that differ on one of four topics: the interval of their variance includes 0."""
+    """For two runs that differ on one of four topics, the interval of the run variance includes 0."""
     runs = {"a": RUNS["a"], "b": {**RUNS["a"], "1": ranked(*OTHER)}}
     report = audited("reliability", subject_of(QRELS, runs, "P@4"))
     row = report.table("measures").records()[1]
@@ -124,7 +127,7 @@ def test_reliability_of_equal_runs_is_undefined() -> None:
 
 
 def test_runs_without_variance_between_them_reach_no_target() -> None:
-    """a scores 1 and b 0 on two topics, and the other way round on two topics."""
+    """On two topics, run a scores 1 and run b 0. On two other topics, run a scores 0 and run b 1."""
     first, second = {"1", "2"}, {"3", "4"}
     runs = {
         name: {topic: ranked(*(RELEVANT if topic in topics else OTHER)) for topic in "1234"}

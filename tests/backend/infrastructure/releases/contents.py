@@ -1,4 +1,4 @@
-"""Release files: all rows and blobs of a small service, with the views that the release returned.
+"""Release files: all rows and blobs of a small service, and the views that the release returned.
 
 A file is gzipped JSON that fits all databases: timestamps are ISO 8601 text, binary values are base64.
 """
@@ -23,7 +23,7 @@ from cupel_backend.audits import audit_alerts, audit_parts, audit_requests, audi
 from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.errors import Problem
 from cupel_backend.infrastructure.system import System
-from cupel_backend.scores import evaluations, leaderboards, score_explanations
+from cupel_backend.scores import board_analyses, evaluations, leaderboards, score_explanations
 from cupel_backend.scores.board_analyses import RankInformation
 from support.backend_cast import ADMIN, Clock, work_off
 
@@ -36,7 +36,7 @@ class Release:
     """The state of a service that a release wrote.
 
     now: the time of the clock. tokens: name -> text of the token. shown: all views that the release returned.
-    finished: the leaderboards after the release had also run the remaining jobs.
+    finished: the leaderboards after the release ran the remaining jobs.
     """
 
     revision: str
@@ -142,7 +142,7 @@ def _portable(value: Any) -> Any:
 
 def _native(value: Any, kind: sa.types.TypeEngine[Any]) -> Any:
     if value is None:
-        return sa.null()  # a JSON column would take None for JSON's null
+        return sa.null()  # a JSON column would store None as JSON null, not as SQL NULL
     if isinstance(kind, sa.DateTime):
         return datetime.fromisoformat(value)
     return b64decode(value) if isinstance(kind, sa.LargeBinary) else value
@@ -164,7 +164,7 @@ def store(system: System, blobs: Mapping[str, str]) -> None:
         assert system.blobs.put_file(path, sha256(path.read_bytes()).hexdigest()) == key
 
 
-# What a service shows
+# Views of a service
 
 
 def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
@@ -221,21 +221,29 @@ def show_boards(system: System) -> dict[str, Any]:
 def finish(system: System, clock: Clock) -> dict[str, Any]:
     """Run all remaining jobs, including interrupted ones, and return the leaderboards.
 
-    Analyses are reduced to their state, because their last digits depend on the version of scipy.
+    Of each analysis, only the state is returned, because its last digits depend on the version of scipy.
     """
     clock.forward(3600)
     jobs.sweep(system)
+    board_analyses.request_all(system)  # the scheduler recomputes analyses by earlier methods
     work_off(system, analysing=True)
     return {
-        name: _without_analysis(view) if name.startswith("board ") else view
+        name: without_analysis(view) | {"analysis": view["analysis"]["state"]} if is_board(name) else view
         for name, view in show_boards(system).items()
     }
 
 
-def _without_analysis(board: Row) -> Row:
-    rank_fields = {field.name for field in fields(RankInformation)}
+def is_board(name: str) -> bool:
+    """Return whether the view with this name is a leaderboard."""
+    return name.startswith("board ")
+
+
+def without_analysis(board: Row) -> Row:
+    """Return a board without its analysis and what the analysis adds to the rows."""
+    earlier = {"tied_for_first"}  # a field of releases up to revision 0004
+    rank_fields = earlier | {field.name for field in fields(RankInformation)}
     rows = [{name: value for name, value in row.items() if name not in rank_fields} for row in board["rows"]]
-    return board | {"rows": rows, "analysis": board["analysis"]["state"]}
+    return {name: value for name, value in board.items() if name != "analysis"} | {"rows": rows}
 
 
 def _all(system: System, list_: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -259,7 +267,7 @@ def _caller(system: System, token: str) -> Any:
 
 
 def _plain(view: Any) -> Any:
-    """Return a view, or a tuple of views, as JSON values without ETags, which any release may change."""
+    """Return a view or a tuple of views as JSON values. Omit ETags, because any release may change them."""
 
     def without_etag(pairs: list[tuple[str, Any]]) -> Row:
         return {name: value for name, value in pairs if name != "etag"}

@@ -2,7 +2,7 @@
 
     python tests/backend/infrastructure/releases/make.py
 
-The data are created with the public functions of the backend. Comments explain the few exceptions.
+The script creates the data with the public functions of the backend. Comments explain the few exceptions.
 """
 
 import gzip
@@ -184,7 +184,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     )  # a draft with findings
 
     with writing(system.engine) as connection:
-        # No measure of today leaves its aggregate undefined, but the tables let it.
+        # Every current measure has a defined aggregate, but the tables allow an undefined one.
         undefined = (scores.c.submission_id == odd, scores.c.measure.startswith("P"))
         connection.execute(update(scores).where(*undefined).values(value=None))
         # Every job now has a track and one of two queues, but the tables allow others.

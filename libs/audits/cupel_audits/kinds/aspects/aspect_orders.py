@@ -29,8 +29,8 @@ READING = (
 class FamilyScores(TypedDict):
     """Scores of the runs for one component measure.
 
-    aspects, aggregates: the mean scores of the runs by aspect and by aggregate. topics: every two aggregates,
-    and the mean of tau-b between them over the topics where it is defined.
+    aspects, aggregates: the mean scores of the runs by aspect and by aggregate. topics: for each pair of
+    aggregates, their texts, and the mean of tau-b over the topics where it is defined.
     """
 
     aspects: dict[str, list[float]]
@@ -40,7 +40,7 @@ class FamilyScores(TypedDict):
 
 @final
 class OrdersResult(TypedDict):
-    """The result of the third trial; JSON-serialisable.
+    """The result of the third trial, on orders of runs; JSON-serialisable.
 
     families: the scores of each family, by its component. lacking: sentences on aggregates that cannot be
     computed.
@@ -50,12 +50,12 @@ class OrdersResult(TypedDict):
     lacking: list[str]
 
 
-ComponentCell = Annotated[str, Heading("component", "measure of one aspect that is combined")]
+ComponentCell = Annotated[str, Heading("component", "measure of one aspect that the aggregates combine")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TradeOffRow:
-    """A run under one component measure. scores: mean scores by aspect, None where it is not scored."""
+    """A run under one component measure. scores: mean scores by aspect, None for an aspect without score."""
 
     component: ComponentCell
     run: RunCell
@@ -257,7 +257,7 @@ def _mirrored(row: DisagreementRow) -> DisagreementRow:
 
 
 def _short_names(aggregates: Sequence[str]) -> dict[str, str]:
-    """Return names for a plot of one family: aggregations without component, or texts if not unique."""
+    """Return names for a plot of one family: without the component, or the whole texts if not unique."""
     names = {text: aggregate_name(parse(text)) for text in aggregates}
     is_unique = len({*names.values()}) == len(aggregates)
     return names if is_unique else dict(zip(aggregates, aggregates, strict=True))

@@ -34,19 +34,22 @@ class Aspects(Audit):
     """Inspects measures that combine several aspects, in three trials.
 
     Each measure of one aspect is combined over all aspects by CAM, by MM, and by TOMA with its three
-    distances. Measures of the collection that combine aspects are compared with those of the same component.
+    distances. A given measure that already combines aspects is compared with the aggregates of the same
+    component.
 
-    1. Upper bounds: for CAM and MM, the best score of n! + 3 rankings of the judged documents of a topic. A
-    ranking that is best for one aspect need not be best for another, so the bound may be below 1.
+    1. Upper bounds: for CAM and MM over n aspects, the best score of n! + 3 rankings of the judged documents
+       of a topic. A ranking that is best for one aspect need not be best for another, so the bound may be
+       below 1.
 
-    2. Documents: for each topic, the documents of the run with the highest score. Reports the share of
-    zero-aspect documents at the first ranks, which have no label above the lowest on any aspect, and the mean
-    sum of label indices by bins of ranks. The measures are cut off at `first` and at `depth`.
+    2. Documents: for each measure and topic, the documents of the run with the highest score. A zero-aspect
+       document has no label above the lowest on any aspect. The report gives the share of zero-aspect
+       documents at the first `first` ranks, with the measures cut off at `first`. It also gives the mean sum
+       of label indices in bins of the first `depth` ranks, with the measures cut off at `depth`.
 
     3. Orders: the scores of the runs by aspect, the runs that another run dominates, and the pairs of runs on
-    which aggregates disagree.
+       which aggregates disagree.
 
-    A sum of label indices gives a step on each scale the same weight.
+    In a sum of label indices, one step from a label to the next has the same weight on every aspect.
     """
 
     weighting: Weighting = setting(
@@ -54,8 +57,8 @@ class Aspects(Audit):
         "labels that count as relevant for TOMA with a binary component; the experiments of Maistro et al. "
         "(CIKM 2021) used positive",
     )
-    first: Depth = setting(5, "number of first ranks in which zero-aspect documents are counted")
-    depth: Depth = setting(100, "number of first ranks that are divided into bins")
+    first: Depth = setting(5, "number of top ranks in which zero-aspect documents are counted")
+    depth: Depth = setting(100, "number of top ranks that are divided into bins")
     width: Depth = setting(25, "number of ranks in a bin")
     count_unjudged: OneFlag = setting(False, "count unjudged documents as zero-aspect documents")
     exclude: OneFlag = setting(False, "leave unjudged documents out of the bins instead of adding 0 for them")
@@ -116,7 +119,7 @@ class Aspects(Audit):
             AspectFamily(family.component, tuple(select_possible(family))) for family in families
         ], missing
 
-    def report(self, about: SubjectSummary, found: Mapping[int, AspectsResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
         rules = CountingRules(
             count_unjudged=self.count_unjudged,
             exclude_unjudged=self.exclude,
@@ -124,7 +127,7 @@ class Aspects(Audit):
             width=self.width,
         )
         reports = []
-        for result in found.values():
+        for result in by_trial.values():
             if "measures" in result:
                 reports.append(score_bounds.report(about, result))
             elif "zero" in result:

@@ -19,18 +19,22 @@ from cupel_measures.model.profiles import Profile
 from cupel_measures.scoring.evaluator import Evaluator
 
 MOST_ASPECTS = 6
-"""More aspects than this have too many orders, n!, to try all of them."""
+"""Largest number n of aspects for which all n! orders are tried."""
 FULL, LOW = 1 - 1e-9, 0.9
 READING = (
-    "The bound of a topic is the best score of n! + 3 rankings of all its judged documents. They are sorted "
-    "by each order of the n aspects, by the sum of labels, by the sum of their squares, and by the greatest "
-    "label. Another ranking may score higher, but no higher than 1. A topic in which an aspect has no "
-    "document above the lowest label cannot reach 1.",
+    "The bound of a topic is the best score of n! + 3 rankings of all its judged documents. The documents "
+    "are sorted by each order of the n aspects, by the sum of labels, by the sum of their squares, and by "
+    "the greatest label. Another ranking may score higher, but no higher than 1. A topic in which an aspect "
+    "has no document above the lowest label cannot reach 1.",
 )
 
 
 class MeasureBounds(TypedDict):
-    """Scores of one measure. topics: for each topic, the score of each ranking, in order of `strategies`."""
+    """The scores of the rankings by one measure.
+
+    strategies: names of the rankings. topics: for each topic, the scores of the rankings, in order of
+    `strategies`.
+    """
 
     strategies: list[str]
     topics: list[list[float]]
@@ -38,7 +42,7 @@ class MeasureBounds(TypedDict):
 
 @final
 class BoundsResult(TypedDict):
-    """The result of the first trial; JSON-serialisable.
+    """The result of the first trial, on upper bounds; JSON-serialisable.
 
     measures: the bounds by measure text. beyond: measures that are left out because they have too many
     aspects. lacking: for each topic, the number of aspects that have no document above the lowest label.
@@ -76,10 +80,10 @@ class TopicBoundRow:
     """The bound of one measure on one topic."""
 
     measure: MeasureCell
-    place: Annotated[int, Heading("position", "of the topic, sorted by its bound")]
+    place: Annotated[int, Heading("position", "position of the topic when topics are sorted by their bounds")]
     topic: TopicCell
     bound: Annotated[float, Heading("bound", "best score of the rankings")]
-    strategy: Annotated[str, Heading("ranking", "the first that reaches the bound")]
+    strategy: Annotated[str, Heading("ranking", "the first ranking that reaches the bound")]
     lacking: Annotated[
         int, Heading("aspects without good documents", "aspects without a document above the lowest label")
     ]
@@ -162,9 +166,10 @@ def count_aspects_without(qrels: Qrels) -> list[int]:
 def rank_judged_documents(
     qrels: Qrels, aspects: Sequence[str], profile: Profile
 ) -> Iterator[tuple[str, Joined]]:
-    """Yield the n! + 3 rankings of all judged documents with their names, each as a row per topic.
+    """Yield the name of each of the n! + 3 rankings of all judged documents, and a row per topic.
 
-    Documents are sorted by label index, a negative label being 0; ties: increasing document id.
+    Documents are sorted by label index; a negative label counts as 0. Ties are sorted by increasing document
+    id.
     """
     document = np.flatnonzero((qrels.labels >= NEGATIVE).any(axis=0))
     labels = np.maximum(qrels.labels[:, document].astype(np.int64), 0)
@@ -178,7 +183,7 @@ def rank_judged_documents(
 
 
 def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Joined:
-    """Rank by decreasing keys, int64[k, documents], the first key being the most important."""
+    """Sort the documents by decreasing keys, int64[k, documents]; the first key is the most important one."""
     topic = qrels.topic_of[document]
     order = np.lexsort((document, *(-keys[::-1]), topic))
     retrieved = np.bincount(topic, minlength=len(qrels.topics))

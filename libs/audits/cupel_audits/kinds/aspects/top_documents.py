@@ -25,7 +25,7 @@ from cupel_measures.scoring.pool import Mask
 READING = (
     "For each topic, the run with the highest score by a measure is inspected (ties: the smallest name). A "
     "zero-aspect document has no label above the lowest on any aspect. A measure that serves all aspects "
-    "prefers runs with few of them.",
+    "prefers runs with few zero-aspect documents.",
 )
 
 
@@ -34,7 +34,7 @@ class DocumentCount:
     """Documents at a rank or in a bin of ranks, over the best runs of all topics.
 
     judged, unjudged: numbers of documents. zero: judged documents without a label above the lowest. labels:
-    sum of the label indices of the judged documents over all aspects, negative ones being 0.
+    sum of the label indices of the judged documents over all aspects; negative labels count as 0.
     """
 
     judged: int
@@ -59,12 +59,12 @@ StoredCounts = tuple[str, str, list[tuple[int, int, int]]]
 
 @final
 class DocumentsResult(TypedDict):
-    """The result of the second trial; JSON-serialisable.
+    """The result of the second trial, on documents of the best runs; JSON-serialisable.
 
-    zero: for each measure, with the first ranks as its cutoff, and for each rank: the numbers of zero-aspect,
-    unjudged and judged documents of the best runs. quality: for each measure, with the last bin as its
-    cutoff, and for each bin: the sum of the label indices, and the numbers of judged and unjudged documents.
-    uncut: measures whose component takes no cutoff.
+    zero: for each measure, cut off after the first ranks, and for each rank: the numbers of zero-aspect,
+    unjudged and judged documents of the best runs. quality: for each measure, cut off after the last bin, and
+    for each bin: the sum of the label indices, and the numbers of judged and unjudged documents. uncut:
+    measures whose component takes no cutoff.
     """
 
     zero: dict[str, StoredCounts]
@@ -72,9 +72,11 @@ class DocumentsResult(TypedDict):
     uncut: list[str]
 
 
-ComponentCell = Annotated[str, Heading("component", "measure of one aspect that is combined; all: summed")]
+ComponentCell = Annotated[
+    str, Heading("component", "measure of one aspect that the aggregate combines; all: sum")
+]
 KindCell = Annotated[str, Heading("aggregate")]
-BestRunMeasureCell = Annotated[str, Heading("measure", "that chooses the best run of each topic")]
+BestRunMeasureCell = Annotated[str, Heading("measure", "measure that selects the best run of each topic")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +85,10 @@ class ZeroAspectRow:
 
     measure: BestRunMeasureCell
     count: Annotated[
-        int, Heading("zero-aspect documents", "at the first ranks; no aspect has a label above the lowest")
+        int, Heading("zero-aspect documents", "at the top ranks; no aspect has a label above the lowest")
     ]
-    documents: Annotated[int, Heading("documents", "at these ranks, over all topics")]
-    percent: Annotated[float | None, Heading("percent", "of these documents")]
+    documents: Annotated[int, Heading("documents", "at the top ranks, over all topics")]
+    percent: Annotated[float | None, Heading("percent", "of the documents at the top ranks")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,7 @@ class ZeroAspectRankRow:
     measure: BestRunMeasureCell
     rank: Annotated[int, Heading("rank")]
     count: Annotated[int, Heading("zero-aspect documents", "no aspect has a label above the lowest")]
-    percent: Annotated[float | None, Heading("percent", "of the documents at all of the first ranks")]
+    percent: Annotated[float | None, Heading("percent", "of the documents at all top ranks together")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,8 @@ class QualityRow:
     measure: BestRunMeasureCell
     ranks: Annotated[str, Heading("ranks")]
     labels: Annotated[
-        float | None, Heading("mean sum of labels", "label indices over all aspects, negative labels being 0")
+        float | None,
+        Heading("mean sum of labels", "label indices over all aspects; negative labels count as 0"),
     ]
     documents: Annotated[int, Heading("documents")]
 
@@ -124,7 +127,7 @@ PLOTS = (
         "zero",
         title="Zero-aspect documents",
         caption="Documents of the best runs that have no label above the lowest on any aspect, as a "
-        "percentage of the documents at all of the first ranks.",
+        "percentage of the documents at all top ranks together.",
         x="rank",
         y="percent",
         series="kind",
@@ -147,8 +150,8 @@ PLOTS = (
 class DocumentWorth:
     """Labels of the first documents of all runs: U documents, and a last entry for an empty rank (-1).
 
-    judged: bool[U + 1], judged on some aspect. total: int64[U + 1], sum of the label indices, negative ones
-    being 0. is_zero: bool[U + 1], no label above the lowest.
+    judged: bool[U + 1], judged on some aspect. total: int64[U + 1], sum of the label indices; negative labels
+    count as 0. is_zero: bool[U + 1], no label above the lowest.
     """
 
     tops: Tops
@@ -231,10 +234,11 @@ def choose_best_runs(subject: AuditSubject, measure: Measure) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class CountingRules:
-    """Settings of the audit that decide how documents are counted.
+    """Settings of the audit that determine how documents are counted.
 
-    count_unjudged: whether an unjudged document is a zero-aspect document. exclude_unjudged: whether it is
-    left out of its bin. depth: the last rank of the last bin. width: the number of ranks in a bin.
+    count_unjudged: whether an unjudged document counts as a zero-aspect document. exclude_unjudged: whether
+    an unjudged document is left out of its bin. depth: the last rank of the last bin. width: the number of
+    ranks in a bin.
     """
 
     count_unjudged: bool
@@ -315,7 +319,7 @@ def _total_row(measure: MeasureCounts, rules: CountingRules) -> ZeroAspectRow:
 def _rank_rows(
     measure: MeasureCounts, total: ZeroAspectRow, rules: CountingRules
 ) -> Iterator[ZeroAspectRankRow]:
-    """Yield a row for each rank; all share the denominator of the total."""
+    """Yield a row for each rank; percentages are of the documents at all ranks together."""
     for rank, at_rank in enumerate(measure.counts, 1):
         zero = _zero_aspect_count(at_rank, rules)
         yield ZeroAspectRankRow(
@@ -355,7 +359,7 @@ def _undefined(
         if quality.labels is None:
             empty.setdefault(quality.ranks, []).append(quality.measure)
     for ranks, measures in empty.items():
-        yield f"quality at ranks {ranks}: the best runs of {', '.join(measures)} have no document there"
+        yield f"quality at ranks {ranks}: no document of the best runs of {', '.join(measures)} counts"
 
 
 def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:

@@ -25,7 +25,7 @@ class LabelledList:
 
     labels: for each aspect, the labels from rank 1 on. factors: for each aspect, the number by which the
     gains and the embedding of its labels are multiplied. weights: the weights of the two aspects, or None for
-    those of the measure.
+    the weights of the measure.
     """
 
     description: str
@@ -59,7 +59,7 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(name: str, statement: str, holds: Holds, *, needs_weights: bool = False) -> Callable[[Draw], Draw]:
-    """Register a check whose instances the decorated function draws."""
+    """Register a check; the decorated function draws its instances."""
 
     def register(draw: Draw) -> Draw:
         CHECKS[name] = Check(
@@ -75,7 +75,7 @@ def _second_is_lower(_: Instance, scores: Sequence[float]) -> bool:
 
 
 def _first_loss_is_greater(_: Instance, scores: Sequence[float]) -> bool:
-    """Return whether list 2 loses more against list 1 than list 4 against list 3."""
+    """Return whether list 2 scores further below list 1 than list 4 below list 3."""
     return (scores[0] - scores[1]) - (scores[2] - scores[3]) > CLOSE
 
 
@@ -84,7 +84,7 @@ def _scores_are_equal(_: Instance, scores: Sequence[float]) -> bool:
 
 
 def _first_is_in_range_and_no_lower(_: Instance, scores: Sequence[float]) -> bool:
-    """Return whether list 1 scores in [0, 1] and no less than list 2; False where a score is NaN."""
+    """Return whether list 1 scores in [0, 1], and no less than list 2; False if a score is NaN."""
     return 0 <= scores[0] <= 1 and scores[0] >= scores[1] - CLOSE
 
 
@@ -94,7 +94,7 @@ def _is_one_only_if_sorted(instance: Instance, scores: Sequence[float]) -> bool:
 
 
 def _balance_depends_on_weights(_: Instance, scores: Sequence[float]) -> bool:
-    """Return whether the difference between errors in the two aspects changes with the weights."""
+    """Return whether the score difference between errors in the two aspects changes with the weights."""
     return abs((scores[0] - scores[1]) - (scores[2] - scores[3])) > CLOSE
 
 
@@ -175,7 +175,7 @@ def _draw_errors_among_higher_labels(rng: np.random.Generator, longest: int) -> 
 
 @check(
     "D5",
-    "equal labels score from 0 to 1, and no less than lower labels in order",
+    "a list of equal labels scores from 0 to 1, and no less than one of decreasing labels",
     _first_is_in_range_and_no_lower,
 )
 def _draw_equal_labels(rng: np.random.Generator, longest: int) -> Instance:
@@ -246,12 +246,12 @@ def _decreasing_labels(rng: np.random.Generator, number: int, *, least: int = 0)
 
 
 def _with_error(labels: Labels, rank: int, size: int) -> Labels:
-    """Return `labels` with one error: the label `size` places below index `rank` moves up to it."""
+    """Return `labels` with one error: the label `size` positions below index `rank` moves up to `rank`."""
     return (*labels[:rank], labels[rank + size], *labels[rank : rank + size], *labels[rank + size + 1 :])
 
 
 def _labels_with_error(rng: np.random.Generator, longest: int) -> tuple[Labels, Labels, int, int]:
-    """Draw labels in order; return them, the same with an error, its index, and the index of its aspect."""
+    """Draw sorted labels; return them, a copy with an error, and the indices of its rank and aspect."""
     labels = _decreasing_labels(rng, _integer(rng, 2, longest))
     rank = _integer(rng, 0, len(labels) - 2)
     size = _integer(rng, 1, len(labels) - 1 - rank)
@@ -269,7 +269,7 @@ def _by_aspect(side: int, labels: Labels, other: Labels) -> tuple[Labels, Labels
 
 
 def _one_sided_list(description: str, side: int, labels: Labels, other: int) -> LabelledList:
-    """Return a list with `labels` in aspect `side` and the label `other` throughout in the other aspect."""
+    """Return a list with `labels` in the aspect `side`, and only the label `other` in the other aspect."""
     return LabelledList(description=description, labels=_by_aspect(side, labels, (other,) * len(labels)))
 
 

@@ -22,13 +22,13 @@ Length = Annotated[int, Whole("a whole number from 3", 3)]
 READING = (
     "A check holds if none of the random instances is a counterexample. This is no proof. A counterexample "
     "disproves the property and can be verified by hand; the shortest one found is shown.",
-    "Every document of a list is judged and retrieved, and each label is its own gain, 0 to "
+    "Every document of a list is judged and retrieved. The gain of a label is its number, 0 to "
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
     "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With stable ties, NLRE and NGRE pass all "
     "checks except D4_literal, the paper's own wording of D4. NWCS passes all except D4 (both wordings) and "
-    "D6_one_scale. CAM and WHAM inherit the outcome from the measure that they combine; as means they "
-    "cannot satisfy D4. D1 to D3 and D7 are not tested for measures that do not order lists by their labels "
-    "alone, such as measures with a binary threshold or without an ideal ranking.",
+    "D6_one_scale. CAM and WHAM have the outcome of the measure that they combine, but cannot satisfy D4, "
+    "because they are means. D1 to D3 and D7 are not tested for measures that do not order lists by their "
+    "labels alone, such as measures with a binary threshold or without an ideal ranking.",
 )
 
 
@@ -95,7 +95,7 @@ PLOT = Plot.heatmap(
     OUTCOMES,
     "checks",
     title="Outcome of each check",
-    caption="Share of the random instances that are no counterexample; a check holds only if it is 1.",
+    caption="Share of the random instances that are not counterexamples; a check holds only if it is 1.",
     x="check",
     y="measure",
     value="share",
@@ -115,7 +115,7 @@ class Desiderata(Audit):
 
     The instances are short random lists of judged documents. An error of size s is a document ranked above s
     documents that have higher labels; all other documents are in order. An aspect without an error has the
-    same label throughout, unless the check says otherwise. Which of the two aspects has the error is random.
+    same label throughout, unless the check says otherwise. The aspect with the error is drawn at random.
 
     D1: a larger error at the same rank scores strictly lower. D2: the same error one rank higher scores
     strictly lower, if labels are equally far apart. D3: an error by a document of a lower label scores
@@ -135,11 +135,14 @@ class Desiderata(Audit):
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         if self.length > LABELS - 1:
-            yield f"length: lists have up to {LABELS - 1} documents of different labels, not {self.length}"
+            yield (
+                f"length: the labels of a list differ, so give at most {LABELS - 1} documents, "
+                f"not {self.length}"
+            )
         if not any(len(_aspects(measure)) == 2 for measure in subject.measures):
             yield (
-                "no measure combines two aspects: give one, such as NLRE or CAM(of=nDCG@10), on a collection "
-                "of two aspects, or name two of its aspects by aspects=[...]"
+                "no measure combines two aspects: give one, such as NLRE or CAM(of=nDCG@10); if the "
+                "collection has more than two aspects, choose two of them with aspects=[...]"
             )
 
     def trials(self, subject: AuditSubject) -> int:
@@ -181,8 +184,8 @@ class Desiderata(Audit):
             example=example,
         )
 
-    def report(self, about: SubjectSummary, found: Mapping[int, CheckResult]) -> AuditReport:
-        results = list(found.values())
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, CheckResult]) -> AuditReport:
+        results = list(by_trial.values())
         return AuditReport(
             verdict=tuple(_verdict(results)),
             numbers={f"{result['check']}({result['measure']})": _number(result) for result in results},
@@ -234,7 +237,10 @@ def _outcome(result: CheckResult) -> str | None:
 
 
 def _score_lists(measure: Measure, names: Sequence[str], lists: Sequence[LabelledList]) -> Floats:
-    """Return float64[lists]. Lists of the same scales and weights are scored together, each as a topic."""
+    """Return the score of each list, float64[lists].
+
+    Each list is scored as a topic. Lists with the same scales and weights are scored together.
+    """
     scores = np.empty(len(lists))
     keys = [(ranked.factors, ranked.weights) for ranked in lists]
     for key in dict.fromkeys(keys):

@@ -1,4 +1,4 @@
-"""The documents of the runs that are selected for labelling, by topic (Hui, PIKM 2014, section 5.2)."""
+"""Selection of the documents to label, by topic (Hui, PIKM 2014, section 5.2)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ Subtopics = Mapping[str, set[int]]
 class TopicLabels(NamedTuple):
     """The labels that the selection needs for one topic; serialised to JSON as a list.
 
-    topic: index of the topic. labelled: number of labelled documents. pool: documents of its pool of depth
-    20. depth: depth of the pool where labelling ended. subtopics: number of its subtopics with a relevant
-    document. missed: subtopics without a relevant labelled document.
+    topic: index of the topic. labelled: number of labelled documents. pool: number of documents in its pool
+    of depth 20. depth: depth of the pool where labelling ended. subtopics: number of its subtopics with a
+    relevant document. missed: number of these subtopics without a relevant labelled document.
     """
 
     topic: int
@@ -38,10 +38,10 @@ class TopicLabels(NamedTuple):
 class Labelling:
     """The order in which the selection labels the U documents of `Tops`.
 
-    order: int64[U], the position of each document in the labelling order of its topic, from 0; U if it gets
-    no label. pool: bool[U], the documents in the pools of depth 20 of topics with subtopics. tops: the
-    documents. documents: D, the number of documents in the qrels. topics: one entry for each topic that has
-    a relevant document.
+    order: int64[U], the position of each document in the labelling order of its topic, from 0; U if it is not
+    labelled. pool: bool[U], the documents in the pools of depth 20 of topics with subtopics. tops: the U
+    documents. documents: D, the number of documents in the qrels. topics: one entry for each topic that has a
+    relevant document.
     """
 
     order: Ints
@@ -76,7 +76,7 @@ class Labelling:
         return cls(order=order, pool=pool, tops=tops, documents=documents, topics=tuple(topics))
 
     def draw_order(self, rng: np.random.Generator) -> Ints:
-        """Return an `order` with as many labels per topic, drawn at random from the topic's pool."""
+        """Return an `order` with as many documents per topic, drawn at random from the pool of the topic."""
         size, topic = len(self.order), self.tops.topic.astype(np.int64)
         order = np.full(size, size, dtype=np.int64)
         order[self.pool] = shuffled(rng, topic[self.pool])[0]
@@ -86,7 +86,7 @@ class Labelling:
         return np.where(order < labelled[topic], order, size)
 
     def labelled_masks(self, order: Ints, batch: int) -> Iterator[Mask]:
-        """Yield bool[D], the documents that are labelled after each batch (one batch of every topic)."""
+        """Yield bool[D], the labelled documents, after each batch of every topic."""
         pooled = self.tops.pooled
         for limit in self._limits(batch):
             mask = np.zeros(self.documents, dtype=bool)
@@ -106,7 +106,7 @@ class Labelling:
 def _select_documents(
     tops: Tops, topic: int, texts: Texts, relevant: Subtopics, depth: int, batch: int
 ) -> tuple[SelectedDocuments, list[int]]:
-    """Select documents of a topic; return the selection and the places of its documents in `tops`."""
+    """Select documents of a topic; return the selection, and the indices of its documents in `tops`."""
     begin, end = np.searchsorted(tops.topic, [topic, topic + 1]).tolist()
     places = {tops.documents[place]: place for place in range(begin, end)}
     documents = list(places)

@@ -24,7 +24,7 @@ Repeats = Annotated[int, whole_number(0)]
 @audit(
     "label_selection",
     title="Label selection",
-    answers="How many documents must be labelled for a text-based measure to order the runs?",
+    answers="How many labels does a text-based measure need to order the runs like a classic measure?",
     source="Hui, PIKM 2014, section 5.2",
 )
 class LabelSelection(Audit):
@@ -32,24 +32,24 @@ class LabelSelection(Audit):
 
     For each topic, the pool of the first `depth` documents of all runs is labelled by decreasing centrality
     (mean similarity to the other documents), `batch` documents at a time, until every subtopic has a relevant
-    document. If subtopics are still missing, labelling continues in the next deeper pool, down to depth 20.
-    Topics without a relevant document get no labels.
+    labelled document. If some subtopic still has none, labelling continues in the next deeper pool, down to
+    depth 20. Topics without a relevant document get no labels.
 
     The report gives the labelled documents as a share of the pools of depth 20. It also gives tau-b between
     the runs' scores by `measure` under these labels and their scores by the classic measure `reference` under
     all judgments, after each batch of every topic.
 
-    Trial 0 is the selection. Each further trial is a baseline: it labels as many documents of each topic,
-    drawn at random from its pool of depth 20.
+    Trial 0 is the selection. Each further trial is a baseline: it labels the same number of documents of each
+    topic, drawn at random from its pool of depth 20.
     """
 
     needs_texts: ClassVar[bool] = True
 
     measure: MeasureText = setting("LMD", "text-based measure")
-    reference: MeasureText = setting(CLASSIC, "classic measure that it is compared with")
+    reference: MeasureText = setting(CLASSIC, "classic measure that the text-based measure is compared with")
     depth: Depth = setting(3, "depth of the pool where labelling starts, at most 20")
     batch: Batch = setting(5, "number of documents to label at a time")
-    repeats: Repeats = setting(10, "number of random selections to compare with")
+    repeats: Repeats = setting(10, "number of random selections for comparison")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)

@@ -36,8 +36,8 @@ class LabellingTrial(TypedDict):
 class LabelPoint:
     """The order of runs after a batch of labels."""
 
-    way: Annotated[str, Heading("labels", "selected, or as many documents of the pools drawn at random")]
-    labels: Annotated[int, Heading("labelled", "documents over all topics")]
+    way: Annotated[str, Heading("labels", "selected documents, or as many random documents of the pools")]
+    labels: Annotated[int, Heading("labelled", "number of documents over all topics")]
     share: Annotated[float | None, Heading("share", f"of the documents in the pools of depth {DEEPEST}")]
     tau: RepeatSummary
 
@@ -47,11 +47,11 @@ class LabelledTopicRow:
     """The labels of a topic."""
 
     topic: Annotated[str, Heading("topic")]
-    labels: Annotated[int, Heading("labelled", "documents")]
-    pool: Annotated[int, Heading("pool", f"documents in the pool of depth {DEEPEST}")]
-    share: Annotated[float | None, Heading("share", "of the pool that is labelled")]
-    depth: Annotated[int, Heading("depth", "of the pool where labelling ended")]
-    subtopics: Annotated[int, Heading("subtopics", "with a relevant document")]
+    labels: Annotated[int, Heading("labelled", "number of documents")]
+    pool: Annotated[int, Heading("pool", f"number of documents in the pool of depth {DEEPEST}")]
+    share: Annotated[float | None, Heading("share", "labelled documents as a share of the pool")]
+    depth: Annotated[int, Heading("depth", "depth of the pool where labelling ended")]
+    subtopics: Annotated[int, Heading("subtopics", "subtopics with a relevant document")]
     missed: Annotated[int, Heading("missed", "subtopics without a relevant labelled document")]
 
 
@@ -85,7 +85,10 @@ class LabellingSummary:
 def report(
     about: SubjectSummary, measure: str, reference: str, results: Mapping[int, LabellingTrial]
 ) -> AuditReport:
-    """Return the report on the selection and the random baselines, by number of the trial."""
+    """Return the report on the selection and the random baselines.
+
+    results: the result by trial number; trial 0 is the selection.
+    """
     first = next(iter(results.values()))
     topics = [_topic_row(about, TopicLabels(*labels)) for labels in first["topics"]]
     points = _points(results, first["labels"], sum(row.pool for row in topics))
@@ -183,9 +186,9 @@ def _undefined(points: Sequence[LabelPoint], summary: LabellingSummary) -> Itera
     if summary.tau_all is None:
         yield f"tau_all: {same_score}"
     if summary.share is None:
-        yield "labelled: no topic has both a relevant subtopic and a retrieved document"
+        yield "labelled: no topic has both a retrieved document and a subtopic with a relevant document"
     if summary.share_complete is None:
-        yield "labelled_whole: every topic has a subtopic that no run finds"
+        yield "labelled_whole: every topic has a subtopic without a relevant document in the pools"
     if summary.share_strong is None:
         yield f"labelled@{STRONG_TAU}: tau does not reach {STRONG_TAU}"
 
@@ -201,7 +204,7 @@ def _verdict(measure: str, reference: str, summary: LabellingSummary) -> Iterato
     if summary.missed and summary.share_complete is not None:
         yield (
             f"{summary.missed} of {summary.subtopics} subtopics have no relevant document in the pools, so "
-            "the pools of their topics are labelled without finding one. Of the pools of the other topics, "
+            "the pools of their topics are labelled completely. In the pools of the other topics, "
             f"{summary.share_complete:.1%} of the documents are labelled."
         )
     taus = (
@@ -242,7 +245,7 @@ PLOTS = (
 )
 READING = (
     "Labels come from the existing judgments. An unjudged document of a pool counts as labelled and not "
-    "relevant, so an assessor who labels it could finish earlier.",
-    "If the runs miss a subtopic, the whole pool of its topic is labelled without finding it. The share over "
-    "topics without a missed subtopic shows the effort of the selection alone.",
+    "relevant. If an assessor found it relevant, labelling could end earlier.",
+    "If a subtopic has no relevant document in the pool, the whole pool of its topic is labelled. The share "
+    "over topics without a missed subtopic shows the effort of the selection alone.",
 )

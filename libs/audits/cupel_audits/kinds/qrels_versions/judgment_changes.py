@@ -27,15 +27,15 @@ READING = (
 
 
 CHANGES = ("same", "changed", "removed", "added")
-"""A document has the same or another label in both versions, or is judged in the first or the second only."""
+"""Kinds of documents: same or different labels in both versions, or judged in the first or second only."""
 
 
 class AspectChanges(TypedDict):
     """The comparison of one aspect.
 
-    labels: the labels of both versions, lowest first. cells: the index of a label in the first version, that
-    of a label in the second, and the number of documents that have both. topics: numbers of documents by
-    topic, in the order of CHANGES.
+    labels: the labels, lowest first; both versions have the same. cells: index of the label in the first
+    version, index of the label in the second version, and number of documents with these labels. topics: for
+    each topic, the number of documents of each kind in CHANGES.
     """
 
     aspect: str
@@ -52,7 +52,7 @@ class JudgmentsResult(TypedDict):
 
 
 AspectCell = Annotated[str, Heading("aspect")]
-ChangedCell = Annotated[int, Heading("changed", "documents with another label")]
+ChangedCell = Annotated[int, Heading("changed", "documents with different labels")]
 RemovedCell = Annotated[int, Heading("removed", "documents that are judged in the first version only")]
 AddedCell = Annotated[int, Heading("added", "documents that are judged in the second version only")]
 
@@ -101,7 +101,7 @@ PLOT = Plot.heatmap(
     CONFUSION,
     "confusion",
     title="Labels in both versions",
-    caption="Documents by their label in the first and the second version. Those off the diagonal changed.",
+    caption="Documents by their label in each version. Documents off the diagonal have different labels.",
     x="second",
     y="first",
     value="share",
@@ -115,7 +115,7 @@ def compare_judgments(first: Qrels, second: Qrels, topics: Collection[str]) -> J
     result = JudgmentsResult(aspects=[], lacking=[])
     for aspect in first.aspects:
         if aspect.name not in second_aspects:
-            result["lacking"].append(f"{aspect.name}: the other judgments have no such aspect")
+            result["lacking"].append(f"{aspect.name}: the second version has no such aspect")
         elif (labels := _shared_labels(aspect, second_aspects[aspect.name])) is None:
             result["lacking"].append(f"{aspect.name}: the two versions have different labels")
         elif len(labels) > MOST_LABELS:
@@ -135,7 +135,11 @@ def _select(labels: Labels, topics: Collection[str]) -> Labels:
 
 
 def _shared_labels(first: Aspect, second: Aspect) -> Sequence[Any] | None:
-    """Return the labels of both; if both are inferred from the qrels (0 to the highest grade), the longer."""
+    """Return the labels that both versions share, or None.
+
+    Inferred labels range from 0 to the highest grade of the qrels. If both are inferred, return the longer
+    list.
+    """
     if list(first.labels) == list(second.labels):
         return first.labels
     if first.inferred and second.inferred:
@@ -144,10 +148,10 @@ def _shared_labels(first: Aspect, second: Aspect) -> Sequence[Any] | None:
 
 
 def _label_by_subtopic(first: Qrels, second: Qrels, topics: Collection[str]) -> list[Labels]:
-    """Return for each version 1 or 0 by topic, document and subtopic.
+    """Return for each version the labels, 1 (relevant) or 0, by topic, document and subtopic.
 
-    A document that is judged for any subtopic has a label for each subtopic that either version names for its
-    topic.
+    A document that is judged for some subtopic has a label for each subtopic of its topic. The subtopics of a
+    topic are those that occur in either version.
     """
     sides = [list(_subtopic_judgments(qrels, topics)) for qrels in (first, second)]
     names: dict[str, set[str]] = {}
@@ -195,7 +199,7 @@ def _compare_labels(name: str, labels: Sequence[Any], first: Labels, second: Lab
 
 
 def _classify(first: int | None, second: int | None) -> str:
-    """Return which of CHANGES a label has between the versions; None is no judgment."""
+    """Return the kind of change between two labels, one of CHANGES; None means no judgment."""
     if second is None:
         return "removed"
     if first is None:

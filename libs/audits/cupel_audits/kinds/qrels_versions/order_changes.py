@@ -19,8 +19,8 @@ from cupel_measures.model import Floats
 
 READING = (
     "Runs that share a letter are not significantly different by randomised Tukey HSD; the best run has the "
-    "letter a. Both versions are tested with the same replicates, so randomness causes no difference between "
-    "them.",
+    "letter a. Both versions are tested with the same replicates, so differences between the "
+    "versions are not due to the random replicates.",
     "A run is regrouped if one of its significant differences appears, disappears or changes its "
     "direction. The letters of many runs may change although only one pair of runs changes.",
 )
@@ -30,12 +30,12 @@ READING = (
 class OrderResult(TypedDict):
     """The order of runs by one measure under both versions; JSON-serialisable.
 
-    A list of two has a value for each version. means: the mean score of each run. undefined: why the
-    significance test could not be made, or None; all fields after it are missing if it is not None. groups:
-    the letters of each run. apart: number of pairs that differ significantly. regrouped: for each run,
-    whether the significance of any of its pairs changes. alone: number of pairs that differ significantly
-    under one version only. opposite: number of pairs that differ significantly in opposite directions.
-    warnings: warnings about the test.
+    Lists of two have a value for each version. means: the mean score of each run. undefined: the reason why
+    the significance test could not be made, or None. If it is not None, all fields after it are missing.
+    groups: the letters of each run. apart: number of pairs that differ significantly. regrouped: for each
+    run, whether the significance of any of its pairs changes. alone: number of pairs that differ
+    significantly under one version only. opposite: number of pairs that differ significantly in opposite
+    directions. warnings: warnings about the test.
     """
 
     measure: str
@@ -56,9 +56,10 @@ class MeasureChangesRow:
     measure: MeasureCell
     tau: Annotated[float | None, Heading("tau", "tau-b between the runs' scores under the two versions")]
     tau_ap: Annotated[
-        float | None, Heading("tau AP", "of the second order against the first; swaps at the top weigh more")
+        float | None,
+        Heading("tau AP", "with the first order as the reference; swaps near the top have more weight"),
     ]
-    moved: Annotated[int, Heading("moved", "number of runs with another rank")]
+    moved: Annotated[int, Heading("moved", "number of runs whose rank changes")]
     farthest: Annotated[int, Heading("largest move", "in ranks")]
     regrouped: Annotated[
         int | None, Heading("regrouped", "number of runs in pairs whose significance changes")
@@ -92,7 +93,9 @@ class RunChangesRow:
     group_second: Annotated[str | None, Heading("groups in the second")]
     regrouped: Annotated[
         bool | None,
-        Heading("regrouped", "differs significantly from other runs, or in the opposite direction"),
+        Heading(
+            "regrouped", "whether a significant difference to another run appears, disappears or reverses"
+        ),
     ]
 
 
@@ -162,7 +165,7 @@ def _group_letters(scores: Floats, test: AllPairs) -> list[str]:
 def report(about: SubjectSummary, results: Sequence[OrderResult], *, alpha: float) -> AuditReport:
     """Return the report on tau, changes of rank and changes of groups by measure.
 
-    alpha: significance level of the test that gave the results.
+    alpha: significance level of the test in the trials.
     """
     versions = _version_names(about)
     runs = {result["measure"]: list(_run_rows(about, result)) for result in results}
@@ -289,7 +292,7 @@ def _plot(versions: tuple[str, str]) -> Plot:
         RANKS,
         "ranks",
         title="Ranks under both versions",
-        caption="Rank of each run under both versions. Lines that cross are runs that exchange ranks.",
+        caption="Rank of each run under both versions. Lines cross where two runs exchange ranks.",
         x="version",
         y="rank",
         series="run",

@@ -24,8 +24,8 @@ Replicates = Annotated[int, whole_number(100)]
 class VersionsResult(JudgmentsResult):
     """The result of the first trial, which compares judgments; JSON-serialisable.
 
-    topics: numbers of topics in both versions, in the first one, and in the second one. left_out: measures
-    that cannot be compared.
+    topics: number of topics in both versions, in the first, and in the second. left_out: measures that cannot
+    be compared.
     """
 
     topics: tuple[int, int, int]
@@ -46,16 +46,16 @@ class QrelsVersions(Audit):
     alpha, and the confusion matrix. Judgments by subtopic are compared as relevant or not, for every subtopic
     that either version names for the topic.
 
-    Runs are scored under both versions over the topics of both. For each measure, reports tau-b and tau AP
-    between the orders, the runs that change rank, and significance groups by randomised Tukey HSD, with the
-    same replicates for both versions. A measure that cannot be computed under both versions, with the same
-    aspects, is left out.
+    Runs are scored under both versions over the topics of both. For each measure, the report gives tau-b and
+    tau AP between the orders, the runs that change rank, and significance groups by randomised Tukey HSD,
+    with the same replicates for both versions. A measure that cannot be computed under both versions, with
+    the same aspects, is left out.
     """
 
     needs_other_qrels = True
 
     alpha: Persistence = setting(
-        ALPHA, "probability of any false positive among all pairs of runs, by measure"
+        ALPHA, "probability of any false positive among all pairs of runs, for each measure"
     )
     replicates: Replicates = setting(REPLICATES, "number of replicates of randomised Tukey HSD")
 
@@ -99,9 +99,11 @@ class QrelsVersions(Audit):
             seed=seed,
         )
 
-    def report(self, about: SubjectSummary, found: Mapping[int, VersionsResult | OrderResult]) -> AuditReport:
-        versions = [result for result in found.values() if "aspects" in result]
-        orders = [result for result in found.values() if "measure" in result]
+    def report(
+        self, about: SubjectSummary, by_trial: Mapping[int, VersionsResult | OrderResult]
+    ) -> AuditReport:
+        versions = [result for result in by_trial.values() if "aspects" in result]
+        orders = [result for result in by_trial.values() if "measure" in result]
         reports = [_report_summary(about, result) for result in versions]
         if orders:
             reports.append(order_changes.report(about, orders, alpha=self.alpha))
@@ -126,7 +128,7 @@ def _shared_measures(subject: AuditSubject) -> list[Measure]:
 
 
 def _common_rows(subject: AuditSubject) -> tuple[np.ndarray[Any, np.dtype[np.int64]], ...]:
-    """Return int64[n] twice: the places of the common topics in the first and in the second version."""
+    """Return the rows of the common topics in the first and in the second version, each int64[n]."""
     first, second = subject.qrels.topics, _other(subject).qrels.topics
     common = sorted(set(first) & set(second), key=str.encode)
     return tuple(np.array([of.index(topic) for topic in common], dtype=np.int64) for of in (first, second))

@@ -32,7 +32,7 @@ Difference = Annotated[float, Number("a difference above 0", 0, without=(0,))]
 Sizes = Annotated[tuple[int, ...], Numbers("increasing whole numbers from 1, such as [5,10,25]", Whole())]
 
 BINS = 21
-"""Number of bins of differences; the last one has all larger differences."""
+"""Number of bins of differences; the last bin contains all larger differences."""
 UNIT_WIDTH = 0.01
 """Width of a bin for measures from 0 to about 1; for others it is a twentieth of the range of means."""
 STEPS = 12
@@ -51,18 +51,19 @@ class Topics(OverTopics):
 
     Swaps: draws two disjoint sets of n topics. Pairs of runs are grouped into bins by their difference of
     means on the first set. A pair is swapped if the second set orders it the other way. The swap rate is
-    computed for each n and bin over all draws. For each bin, a exp(-b n) is fitted to the rates by least
-    squares, weighted by the numbers of pairs, and extrapolated to all topics.
+    computed for each n and bin over all draws. For each bin, the curve a exp(-b n) is fitted to the rates by
+    least squares, weighted by the numbers of pairs, and extrapolated to all topics.
 
-    Subsets: a greedy selection adds the topic that maximises tau-b between means over the selected topics and
-    over all topics (ties: the smallest id). It is compared with random subsets.
+    Subsets: each step of a greedy selection adds the topic that maximises tau-b between means over the
+    selected topics and over all topics (ties: the smallest id). The selection is compared with random
+    subsets.
 
     Each topic: mean and median score over runs, number of runs that score 0, standard deviation of the runs,
     and tau-b between the order on the topic and that on all topics.
 
-    Sizes: from the variance of differences between two runs, pooled over all pairs, computes the smallest
-    true difference that a paired t-test detects on these topics with power 0.8, and the number of topics that
-    a given true difference needs.
+    Sizes: the smallest true difference that a paired t-test detects on these topics with power 0.8, and the
+    number of topics needed to detect a given true difference. Both depend on the variance of the difference
+    between two runs, which is pooled over all pairs.
     """
 
     draws: Repeats = setting(50, "number of draws of two topic sets for each size")
@@ -141,9 +142,9 @@ class Topics(OverTopics):
                 result["needed"] = topics_needed(self.difference, variance, alpha=self.alpha)
         return result
 
-    def report(self, about: SubjectSummary, found: Mapping[int, TopicsResult]) -> AuditReport:
-        measures = [result["measure"] for result in found.values() if "measure" in result]
-        draws = [result["draw"] for result in found.values() if "draw" in result]
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, TopicsResult]) -> AuditReport:
+        measures = [result["measure"] for result in by_trial.values() if "measure" in result]
+        draws = [result["draw"] for result in by_trial.values() if "draw" in result]
         return report(about, draws, measures, self.error, self.difference, collect_warnings(measures))
 
 
@@ -161,7 +162,10 @@ def _bin_width(scores: RunScores, measure: Measure) -> float:
 
 
 def _has_unit_range(measure: Measure) -> bool:
-    """Return whether means are between 0 and about 1; a score may exceed 1 if the ideal is greedy."""
+    """Return whether means are between 0 and about 1.
+
+    Scores can exceed 1 if the ideal ranking is built greedily.
+    """
     low, high = measure.bounds
     return low >= -1 and high <= 2 and measure.declaration.aggregate == "mean"
 

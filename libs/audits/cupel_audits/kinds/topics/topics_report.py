@@ -13,11 +13,12 @@ NAMED_TOPICS = 3
 """Number of topics that a sentence names."""
 
 READING = (
-    "The swap rate is how often another set of as many topics reverses a difference of that size. Rates for "
-    "more than half of the topics are extrapolated by an exponential and are only a guide. Runs of the same "
-    "team resemble each other, so rates for runs of different teams may be higher.",
-    "Voorhees and Buckley (SIGIR 2002) found swap rates on TREC that were larger than expected. Sizes by a "
-    "t-test refer to a true difference; the observed one may be larger or smaller by chance.",
+    "The swap rate is the share of differences of a given size that another set of as many topics reverses. "
+    "Rates for more than half of the topics are extrapolated by an exponential and are only a guide. Runs of "
+    "the same team resemble each other, so rates for runs of different teams may be higher.",
+    "Voorhees and Buckley (SIGIR 2002) found swap rates on TREC that were larger than expected. Topic set "
+    "sizes by a t-test refer to a true difference. The observed difference may be larger or smaller by "
+    "chance.",
     "Topics are selected with all scores known, so they order these runs well and may order other runs worse "
     "(Guiver et al., TOIS 2009). The result shows how many topics could have been saved. It does not show "
     f"which topics to create. {STRONG_IN_PAIRS} if no scores are tied.",
@@ -31,8 +32,8 @@ NO_SPREAD = "the differences between runs have no variance"
 class SwapDraw(TypedDict):
     """Two disjoint topic sets of one size.
 
-    width: the width of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: between
-    the means on the first set and on all topics.
+    width: the width of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: tau-b
+    between the means on the first set and on all topics.
     """
 
     size: int
@@ -43,7 +44,7 @@ class SwapDraw(TypedDict):
 
 
 TopicChoice = tuple[str, float | None]
-"""A topic of the greedy selection, and tau between the means over the topics so far and over all."""
+"""A selected topic, and tau between the means over the topics selected so far and over all topics."""
 
 
 class TopicStatistics(TypedDict):
@@ -61,11 +62,11 @@ class TopicStatistics(TypedDict):
 class MeasureTopics(TypedDict):
     """Statistics of the topics by one measure; JSON-serialisable.
 
-    undefined: why there is no result, or None; `chosen` and all fields after it are missing if it is not
-    None. notes: warnings. chosen: the greedy selection. topics: the statistics of each topic, in the order of
-    the subject. variance: the variance of differences between two runs, pooled over pairs. detectable: the
-    true difference that the t-test detects. usual: whether the measure has a range of about 0 to 1, so that
-    the given difference makes sense. needed: the number of topics for the given difference.
+    undefined: the reason why there is no result, or None. If it is not None, `chosen` and all fields after it
+    are missing. notes: warnings. chosen: the greedy selection. topics: the statistics of each topic, in the
+    order of the subject. variance: the variance of differences between two runs, pooled over pairs.
+    detectable: the true difference that the t-test detects. usual: whether the measure has a range of about 0
+    to 1, so that the given difference makes sense. needed: the number of topics for the given difference.
     """
 
     measure: str
@@ -251,7 +252,7 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
 
 
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
-    """Return the least difference such that its bin and all later ones have an acceptable rate."""
+    """Return the lower bound of the first bin from which on all bins have acceptable swap rates."""
     lasting = None
     rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
     for row in sorted(rows, key=lambda row: row.difference, reverse=True):
@@ -311,7 +312,7 @@ def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, er
 def _subset_sentences(
     about: SubjectSummary, measure: str, subsets: Sequence[SubsetRow], result: MeasureTopics | None
 ) -> Iterator[str]:
-    """Yield a sentence on the sufficient number of topics, selected or random."""
+    """Yield sentences on the number of random topics, and of selected topics, that suffices."""
     if result is not None:
         yield from _selection_sentence(about, result)
     drawn = [row for row in subsets if row.measure == measure and row.how == "drawn"]
@@ -413,7 +414,7 @@ def _undefined(
             why = "alpha is too small to detect any difference" if result["variance"] else NO_SPREAD
             yield f"smallest({result['measure']}): {why}"
         elif not result["usual"]:
-            yield f"needed({result['measure']}): the given difference is for measures from 0 to 1"
+            yield f"needed({result['measure']}): the given difference applies only to measures from 0 to 1"
 
 
 def _plots(error: float) -> tuple[Plot, ...]:
@@ -422,8 +423,8 @@ def _plots(error: float) -> tuple[Plot, ...]:
             SWAPS,
             "swaps",
             title="Swap rates",
-            caption="Swap rate by number of topics, fitted by an exponential. A line for each bin of "
-            "differences is named by its lower bound. The last points, for all topics, are extrapolated.",
+            caption="Swap rate by number of topics, fitted by an exponential. Each line is a bin of "
+            "differences, named by its lower bound. The last points, for all topics, are extrapolated.",
             x="topics",
             y="fitted",
             series="difference",
@@ -435,9 +436,9 @@ def _plots(error: float) -> tuple[Plot, ...]:
             SUBSETS,
             "subsets",
             title="Orders of runs by subsets of the topics",
-            caption="tau-b with the order on all topics: of topics selected greedily, and of random topics "
-            "with the 95 per cent interval of their mean over the draws. The interval covers the random "
-            "error of drawing topics from these topics only; it narrows with more draws.",
+            caption="tau-b with the order on all topics, for greedily selected topics and for random topics. "
+            "The 95 per cent interval of the mean over the draws covers only the random error of drawing "
+            "from these topics; it narrows with more draws.",
             x="number",
             y="tau",
             series="how",

@@ -13,7 +13,7 @@ from cupel_measures.model import Floats, Ints
 
 
 class LeadChange(NamedTuple):
-    """A pair of neighbouring runs, by number, and the lead of the upper run before and after a judgment."""
+    """Two adjacent runs, by number, and the lead of the upper run before and after a judgment."""
 
     upper: int
     lower: int
@@ -24,9 +24,9 @@ class LeadChange(NamedTuple):
 class MeasureInfluence(NamedTuple):
     """The influence of a document on the order of runs by one measure; serialised to JSON as a list.
 
-    influence: the share of a run's lead over the next one that the judgment removes, summed over all
-    neighbours. reversed: number of pairs of runs whose order the judgment reverses. pair: the neighbours
-    whose lead changes most, None if no lead shrinks.
+    influence: the share of a run's lead over the next run that the judgment removes, summed over all pairs of
+    adjacent runs. reversed: number of pairs of runs whose order the judgment reverses. pair: the adjacent
+    runs whose lead changes most, None if no lead shrinks.
     """
 
     influence: float
@@ -39,7 +39,7 @@ NO_INFLUENCE = MeasureInfluence(0.0, 0, None)
 
 @dataclass(frozen=True)
 class DocumentInfluence:
-    """The influence of one document by each measure that can score it as judged."""
+    """The influence of one document by each measure that can be computed after its judgment."""
 
     measures: dict[str, MeasureInfluence]
 
@@ -90,8 +90,8 @@ def shift_scores(measure: Measure, means: Floats, old: Floats, new: Floats, topi
 class _RunOrder:
     """Runs sorted by score.
 
-    scores: float64[runs]. upper, lower: int64[runs - 1], the neighbours in this order. lead: float64[runs -
-    1].
+    scores: float64[runs]. upper, lower: int64[runs - 1], the two runs of each adjacent pair. lead:
+    float64[runs - 1].
     """
 
     scores: Floats

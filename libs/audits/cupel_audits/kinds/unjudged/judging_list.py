@@ -30,7 +30,8 @@ class UnjudgedShares(NamedTuple):
 class ExaminedDocument(TypedDict):
     """An unjudged document with its influence.
 
-    runs: number of runs that have it. where: the runs that rank it highest. influence: mean over measures.
+    runs: number of runs that retrieve it. where: the runs that rank it highest. influence: mean over
+    measures.
     """
 
     document: str
@@ -43,9 +44,9 @@ class ExaminedDocument(TypedDict):
 class TopicTrial(TypedDict):
     """The trial of one topic; serialised to JSON with lists in place of named tuples.
 
-    missing: unjudged documents within the depth of some run. tried: those that were examined. turning: those
-    that reverse the order of a pair of runs by some measure. influence: sum over the examined documents.
-    documents: the most influential documents.
+    missing: number of unjudged documents within the depth of some run. tried: number of these documents that
+    were examined. turning: number of examined documents that reverse the order of two runs by some measure.
+    influence: sum over the examined documents. documents: the most influential documents.
     """
 
     unjudged: Sequence[UnjudgedShares]
@@ -69,7 +70,7 @@ class JudgingCandidate:
 
     @property
     def reversed(self) -> int:
-        """Return the number of pairs that the judgment reverses, by the measure with the most."""
+        """Return the largest number of pairs of runs that the judgment reverses by any measure."""
         return max((by_measure.reversed for by_measure in self.measures.values()), default=0)
 
     def describe_change(self, about: SubjectSummary) -> str | None:
@@ -97,14 +98,14 @@ class ListRow:
     document: DocumentCell
     influence: Annotated[
         float,
-        Heading("influence", "removed shares of leads, summed over neighbouring runs, mean over measures"),
+        Heading("influence", "removed shares of leads, summed over adjacent runs; mean over measures"),
     ]
     share: Annotated[
         float | None,
         Heading("cumulative share", "of the influence of all examined documents, down to this row"),
     ]
-    turned: Annotated[int, Heading("reversed pairs", "of runs, by the measure that has most of them")]
-    runs: Annotated[int, Heading("runs", "number of runs that have the document")]
+    turned: Annotated[int, Heading("reversed pairs", "of runs; largest number by any measure")]
+    runs: Annotated[int, Heading("runs", "number of runs that retrieve the document")]
     best: Annotated[int, Heading("best rank")]
     where: Annotated[str, Heading("found in", "runs that rank it highest, with its rank")]
     settles: Annotated[str | None, Heading("largest change", "if the document is highly relevant")]
@@ -119,8 +120,8 @@ class ChangeRow:
     measure: MeasureCell
     influence: Annotated[float, Heading("influence")]
     turned: Annotated[int, Heading("reversed pairs", "of runs")]
-    upper: Annotated[str | None, Heading("upper run", "of the neighbours whose lead changes most")]
-    lower: Annotated[str | None, Heading("lower run", "of the neighbours whose lead changes most")]
+    upper: Annotated[str | None, Heading("upper run", "of the two adjacent runs whose lead changes most")]
+    lower: Annotated[str | None, Heading("lower run", "of the two adjacent runs whose lead changes most")]
     lead: Annotated[float | None, Heading("lead", "under the present judgments")]
     left: Annotated[float | None, Heading("new lead", "if the document is highly relevant")]
 
@@ -143,7 +144,9 @@ class JudgingTopicRow:
     topic: TopicCell
     missing: Annotated[int, Heading("unjudged", "documents within the depth of some run")]
     tried: Annotated[int, Heading("examined", "documents whose influence was computed")]
-    turning: Annotated[int, Heading("reversing a pair", "examined documents that alone reverse two runs")]
+    turning: Annotated[
+        int, Heading("reversing a pair", "examined documents that could alone reverse the order of two runs")
+    ]
     influence: Annotated[float, Heading("influence", "sum over the examined documents")]
 
 
@@ -221,7 +224,7 @@ def _list_rows(
             turned=candidate.reversed,
             runs=candidate.runs,
             best=candidate.where[0].rank,
-            where=", ".join(f"{about.runs[found.run]} {found.rank}" for found in candidate.where),
+            where=", ".join(f"{about.runs[entry.run]} {entry.rank}" for entry in candidate.where),
             settles=candidate.describe_change(about),
         )
 
@@ -342,8 +345,8 @@ def _unexamined(results: Mapping[int, TopicTrial]) -> Iterator[str]:
     left = sum(trial["missing"] - trial["tried"] for trial in results.values())
     if left:
         yield (
-            f"{left} unjudged documents that runs rank lowest were not examined: increase `tried` to examine "
-            "more documents per topic."
+            f"{left} unjudged documents with the smallest sums of 1 / rank were not examined: increase "
+            "`tried` to examine more documents per topic."
         )
 
 
@@ -370,7 +373,7 @@ PLOTS = (
 )
 READING = (
     "A document has influence if judging it could reduce the lead of a run over the next one, or break a "
-    "tie. Each document is assumed to be highly relevant, alone. Most documents will turn out not relevant, "
-    "so the list shows what could happen and not what will happen.",
+    "tie. Each document alone is assumed to be highly relevant. Most documents will turn out not to be "
+    "relevant, so the list shows what could happen, not what will happen.",
     "The score of a run with a much larger unjudged share than the others is probably too low.",
 )

@@ -33,18 +33,18 @@ class Unjudged(Audit):
        more than `tried`, those with the largest sum of 1 / rank over the runs are examined.
     2. Gives each document, alone, the highest label of every aspect, makes it relevant to all subtopics of
        its topic, and scores all runs on this topic again by every measure.
-    3. The influence of a document by a measure is a sum over neighbours in the order of runs. A pair
-       contributes the share of the upper run's lead that the judgment removes, from 0 to 1. A tied pair
-       contributes 1 if the judgment breaks the tie. The influence of a document is the mean over measures.
-       The number of pairs of runs whose order the judgment reverses, neighbours or not, is reported too.
+    3. The influence of a document by a measure is a sum over the pairs of adjacent runs in the order by this
+       measure. A pair contributes the share of the upper run's lead that the judgment removes, from 0 to 1. A
+       tied pair contributes 1 if the judgment breaks the tie. The influence of a document is the mean over
+       measures. The report also gives the number of all pairs of runs whose order the judgment reverses.
 
-    Sums of influences ignore that documents interact. The list helps to plan judging, but it is no bound on
-    the effect of judging all documents. A run that ranks a document below `look` is scored as if it did not
-    retrieve it. For every run, unjudged@k is the share of unjudged documents among its first k.
+    A sum of influences ignores interactions between documents. So it does not bound the effect of judging all
+    documents. A run that ranks a document below `look` is scored as if it did not retrieve it. For every run,
+    unjudged@k is the share of unjudged documents among its first k.
     """
 
     depth: Depth = setting(10, "depth of the pool whose unjudged documents are examined")
-    look: Depth = setting(100, "depth to which runs are searched for these documents")
+    look: Depth = setting(100, "depth to which runs are searched for the examined documents")
     cutoffs: Depths = setting((5, 10, 20), "depths k of unjudged@k")
     tried: Count = setting(50, "largest number of documents to examine per topic")
     budget: Count = setting(10, "largest number of documents to list per topic")

@@ -20,7 +20,10 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class MarginParameter(click.ParamType[tuple[str | None, float]]):
-    """NUMBER, or MEASURE=NUMBER; the measure is None or its canonical text."""
+    """Type of the option value NUMBER or MEASURE=NUMBER.
+
+    The result is the canonical text of the measure, or None without MEASURE, and the number.
+    """
 
     name = "[MEASURE=]NUMBER"
 
@@ -42,7 +45,11 @@ class MarginParameter(click.ParamType[tuple[str | None, float]]):
 
 @dataclass(frozen=True, kw_only=True)
 class MarginChoices:
-    """The margins of a comparison by measure (None: of all other measures), and how they are tested."""
+    """Options of comparisons with a margin.
+
+    margins: pairs of a measure and its margin; the measure None means all measures that have no margin of
+    their own. test: the one-sided test. bayes: whether to report posterior probabilities.
+    """
 
     margins: tuple[tuple[str | None, float], ...] = ()
     test: MarginTest = "t"
@@ -65,25 +72,26 @@ class MarginChoices:
             raise click.UsageError("--margin requires --format table, json, jsonl or csv, not latex")
 
     def of(self, measure: str) -> float | None:
-        """Return the margin of a measure: its own, else the general one."""
+        """Return the margin of a measure, or the margin for all measures, or None if neither is given."""
         margins = dict(self.margins)
         return margins.get(measure, margins.get(None))
 
 
 def margin_options(command: _Command) -> _Command:
-    """Add --margin, --margin-test and --bayes, which arrive as margins, margin_test and bayes."""
+    """Add --margin, --margin-test and --bayes as the arguments margins, margin_test and bayes."""
     for option in (
         click.option(
             "--bayes",
             is_flag=True,
-            help="Also report posterior probabilities that a difference is below -M, within M and above M.",
+            help="Also report posterior probabilities that a difference is below -M, within M and above M "
+            "(--margin M).",
         ),
         click.option(
             "--margin-test",
             type=click.Choice(get_args(MarginTest)),
             default="t",
             show_default=True,
-            help="One-sided test of --margin.",
+            help="One-sided test for the verdicts of --margin.",
         ),
         click.option(
             "--margin",
@@ -107,7 +115,7 @@ def compare_margins(
     alpha: float,
     seed: int,
 ) -> MarginResult | None:
-    """Compare each pair by each measure that has a margin; None if there is no margin."""
+    """Compare each pair by each measure that has a margin. Return None if no measure has one."""
     if not choices.margins:
         return None
     first, second = ([pair[place] for pair in pairs] for place in range(2))

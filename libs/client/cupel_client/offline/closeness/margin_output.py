@@ -17,18 +17,19 @@ UNDEFINED = "undefined"
 TESTS = {"t": "one-sided t-tests", "sign-flip": "one-sided sign-flip tests"}
 MEANINGS: Mapping[MarginVerdict, str] = {
     "equal within": "equal within M: the difference is significantly above -M and below M",
-    "better": "better: it is significantly above 0",
-    "no worse": "no worse: it is significantly above -M",
-    "worse": "worse: it is significantly below 0",
-    "undecided": "undecided: the data establish none of these",
+    "better": "better: the difference is significantly above 0",
+    "no worse": "no worse: the difference is significantly above -M",
+    "worse": "worse: the difference is significantly below 0",
+    "undecided": "undecided: no other verdict is established",
 }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarginResult:
-    """Outcomes with a margin by the text of the measure, in the order of the pairs of the comparison.
+    """Outcomes of comparisons with a margin.
 
-    logarithms: measures that are compared by logarithms, to which their margins apply.
+    outcomes: an outcome per compared pair, by the text of the measure. bayes: whether to report posterior
+    probabilities. logarithms: texts of the measures whose margins apply to logarithms of scores.
     """
 
     outcomes: Mapping[str, tuple[MarginOutcome, ...]]
@@ -52,12 +53,15 @@ class MarginResult:
 
     @property
     def confidence(self) -> float:
-        """Confidence of the intervals that the tests correspond to."""
+        """Return the confidence level of the intervals, 1 - 2 alpha, which agree with the one-sided tests."""
         return round(1 - 2 * self.alpha, 12)
 
 
 def margin_data(result: MarginResult | None, measure: str, pair: int) -> dict[str, Any]:
-    """Return the fields of one measure and pair; none without --margin, and null without a margin."""
+    """Return the JSON fields of one measure and pair.
+
+    Without --margin, there are no fields. If the measure has no margin, all fields are None.
+    """
     if result is None:
         return {}
     outcome = result.outcomes[measure][pair] if measure in result.outcomes else None
@@ -120,7 +124,7 @@ def print_margins(result: MarginResult | None, systems: Sequence[str], pairs: Se
 
 
 def format_verdict(outcome: MarginOutcome) -> str:
-    """Return the verdict, with the margin and the direction of a significant difference within it."""
+    """Return the verdict; for `equal within`, add the margin and a significant direction."""
     if outcome.verdict != "equal within":
         return outcome.verdict
     direction = "" if outcome.significant_direction is None else f", {outcome.significant_direction}"
@@ -132,12 +136,12 @@ def _notes(result: MarginResult, keys: Sequence[Sequence[str]]) -> Iterator[str]
     verdicts = {outcome.verdict for outcome in outcomes}
     yield f"{'; '.join(MEANINGS[verdict] for verdict in MEANINGS if verdict in verdicts)}."
     if any(outcome.verdict == "equal within" and outcome.significant_direction for outcome in outcomes):
-        yield "higher, lower: the difference is also significantly above or below 0, by less than the margin."
+        yield "higher, lower: the difference is significantly above or below 0, but smaller than the margin."
     yield _method(result, outcomes)
     if result.bayes:
         yield (
-            "P: posterior probability of the mean difference, for normal differences and the reference prior "
-            f"(Student's t with {outcomes[0].n - 1} degrees of freedom)."
+            "P: posterior probability that the mean difference is in this range, assuming normal differences "
+            f"and the reference prior (Student's t with {outcomes[0].n - 1} degrees of freedom)."
         )
     for measure in result.logarithms:
         if measure in result.outcomes:
@@ -159,7 +163,7 @@ def _method(result: MarginResult, outcomes: Sequence[MarginOutcome]) -> str:
         sampling = (
             f" ({f'all {2**topics:,}' if topics <= EXACT else f'{FLIPS:,} random'} assignments of signs)"
         )
-    corrected = "" if len(outcomes) == 1 else f", each without correction for {len(outcomes)} verdicts"
+    corrected = "" if len(outcomes) == 1 else f", without correction for {len(outcomes)} verdicts"
     return f"Verdicts: {TESTS[result.test]}{sampling} at {result.alpha:g}{corrected}."
 
 

@@ -1,4 +1,4 @@
-"""`cupel compare --same`: two runs of what should be the same system."""
+"""`cupel compare --same`: comparison of an original run with its reproduction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class SameSystemChoices:
     jobs: int | None
 
     def check(self, runs: Sequence[Path], form: str) -> None:
-        """Raise click.UsageError for another number of runs, and for a format that is not available."""
+        """Raise click.UsageError unless there are two runs and the format is available."""
         if len(runs) != 2:
             raise click.UsageError(
                 f"--same compares two runs, the original and its reproduction; {len(runs)} are given"
@@ -60,7 +60,7 @@ def same_system_options(command: _Command) -> _Command:
             type=PERSISTENCE,
             default=0.9,
             show_default=True,
-            help="Persistence of rank-biased overlap.",
+            help="Persistence p of rank-biased overlap, for --same.",
         ),
         click.option(
             "--baselines",
@@ -68,7 +68,7 @@ def same_system_options(command: _Command) -> _Command:
             type=InputFile(),
             default=None,
             metavar="ORIGINAL REPRODUCED",
-            help="Baseline runs of --same, for effect ratio and DeltaRI.",
+            help="Baselines of both runs of --same, for effect ratio and DeltaRI.",
         ),
         click.option(
             "--same",
@@ -87,8 +87,8 @@ def compare_same_system(
     paths = (*runs, *(choices.baselines or ()))
     names = names_of(paths)
     scored = map_in_parallel(partial(score, job=job), paths, doing="scoring", jobs=choices.jobs)
-    found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
-    report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
+    by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
+    report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
     if len(report.scored) == len(paths):
         SAME_PRINTERS[form](_result(report, paths, names, choices))
     else:

@@ -18,7 +18,10 @@ UNDEFINED = "undefined"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SameSystemResult:
-    """The agreement of two runs. runs: original, reproduction, then their baselines if there are any."""
+    """The agreement of two runs.
+
+    runs: names of the original run and its reproduction, then of their baselines if these are given.
+    """
 
     scored: EvaluationReport
     runs: tuple[str, ...]
@@ -103,8 +106,9 @@ def _print_lists(result: SameSystemResult) -> None:
         (f"RBO (p = {lists.p:g})", [_format(lists.rbo)]),
     ]
     caption = (
-        "Means over topics. tau: Kendall's tau-b of the documents in both runs. tau union: Breuer et al.; it "
-        "can be high for lists that share few documents. RBO: extrapolated rank-biased overlap."
+        "Means over topics. tau: Kendall's tau-b of the documents in both runs. tau union: as defined by "
+        "Breuer et al.; it can be high for lists that share few documents. RBO: extrapolated rank-biased "
+        "overlap."
     )
     if undefined:
         caption += f"\ntau is undefined on {undefined} of {len(lists.topics)} topics."
@@ -141,8 +145,8 @@ def _score_notes(result: SameSystemResult) -> Iterator[str]:
     significant = [text for text, item in result.measures.items() if _is_significant(item, result.alpha)]
     if significant:
         yield (
-            f"The means differ significantly at alpha {result.alpha:g} (paired t-test, uncorrected) by "
-            f"{', '.join(significant)}."
+            f"The means of {', '.join(significant)} differ significantly at alpha {result.alpha:g} "
+            "(paired t-test, uncorrected)."
         )
     elif any(item.test.p is not None for item in result.measures.values()):
         yield (
@@ -160,9 +164,9 @@ def _is_significant(scores: SameSystemScores, alpha: float) -> bool:
 
 
 def _print_improvements(result: SameSystemResult) -> None:
-    found = [item.improvements for item in result.measures.values()]
+    improvements = [item.improvements for item in result.measures.values()]
     columns: list[Column] = [
-        (title, [UNDEFINED if item is None else _format(getattr(item, name), "+") for item in found])
+        (title, [UNDEFINED if item is None else _format(getattr(item, name), "+") for item in improvements])
         for title, name in (
             ("original improvement", "original"),
             ("reproduced improvement", "reproduced"),
@@ -173,7 +177,7 @@ def _print_improvements(result: SameSystemResult) -> None:
     caption = (
         f"Improvements over {printable(result.runs[2])} and {printable(result.runs[3])}. Effect ratio: "
         "reproduced / original improvement (1: the improvements are equal). DeltaRI: difference of the "
-        "relative improvements (0: they are equal). Undefined where the divisor is 0."
+        "relative improvements (0: they are equal). A value is undefined where the divisor is 0."
     )
     show_blocks(
         ["measure"],

@@ -22,11 +22,11 @@ from cupel_reports import missing_packages, page
 PRINTED_ROWS = 40
 """Maximum number of printed rows of a table; files have all rows."""
 POINTS = "points"
-"""The name of the file of the first table."""
+"""Name of the CSV file of the first table."""
 
 
 def provenance(seconds: float, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance of a result, which is not part of the result and of its digest."""
+    """Return the provenance of a result. The digest of the result does not cover it."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),

@@ -12,13 +12,13 @@ from cupel_measures.grammar.syntax import shown
 
 HEAD = """# Audits
 
-The kinds of audits: the question that each answers, the method, and the parameters. This page is generated
-by `cupel audit --format markdown` from the declarations of the kinds. `cupel audit KIND --help` prints the
-same for one kind.
+This page documents every kind of audit: the question that it answers, its method and its parameters.
+`cupel audit --format markdown` generates the page from the declarations of the kinds. `cupel audit KIND
+--help` prints the documentation of one kind.
 
 An audit tests how far a collection and its leaderboard can be trusted. A document whose judgment is removed
 becomes unjudged; it is not deleted from the runs. All random draws depend on the seed: the same seed gives
-the same result, bit by bit, in any number of processes.
+the same result, bit by bit, with any number of processes.
 
 On the command line every parameter is an option: `tau_ap` is `--tau-ap`. If all audits have an option of
 that name, the prefix `audit-` is added, as in `--audit-aspect`. Brackets around lists are optional.
@@ -106,7 +106,7 @@ def _example_options(kind: type[Audit]) -> Iterator[str]:
 
 
 def option(name: str) -> str:
-    """Return the option for a parameter, unless another option has this name."""
+    """Return the name of the option for a parameter: `--tau-ap` for `tau_ap`."""
     return "--" + name.replace("_", "-")
 
 
@@ -123,7 +123,7 @@ def _description(setting: Setting) -> str:
 
 
 def _default(setting: Setting) -> str:
-    """Return the default as on a command line; empty if it is None, which the description explains."""
+    """Return the default as a user would write it; empty for None, which the description explains."""
     default = setting.parameter.default
     if default is None:
         return ""

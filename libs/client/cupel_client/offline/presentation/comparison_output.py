@@ -45,19 +45,19 @@ class ComparisonResult:
     """
 
     scored: EvaluationReport
-    found: Compared
+    compared: Compared
     shows_pairs: bool = True
     margins: MarginResult | None = None
 
     @property
     def confidence(self) -> str:
         """Return the heading of the intervals of single values, such as "95% interval"."""
-        return f"{100 * self.found.choices.level:.10g}% interval"
+        return f"{100 * self.compared.choices.level:.10g}% interval"
 
     @property
     def is_simultaneous(self) -> bool:
-        """Whether the intervals of the differences hold simultaneously."""
-        choices, tests = self.found.choices, self.found.tests
+        """Return whether the intervals of the differences are simultaneous."""
+        choices, tests = self.compared.choices, self.compared.tests
         return choices.is_simultaneous or (
             tests > 1 and choices.interval == "t" and choices.correction_name == "holm"
         )
@@ -71,14 +71,14 @@ class ComparisonResult:
 
     def pair(self, first: int, second: int) -> tuple[str, str]:
         """Return the names of two runs."""
-        return self.found.systems[first], self.found.systems[second]
+        return self.compared.systems[first], self.compared.systems[second]
 
     def correction(self) -> str:
         """Return how p-values were corrected, as the end of a sentence; empty for a single test."""
-        tests, choice = self.found.tests, self.found.choices.correction_name
+        tests, choice = self.compared.tests, self.compared.choices.correction_name
         if tests == 1:
             return ""
-        if self.found.choices.is_simultaneous:
+        if self.compared.choices.is_simultaneous:
             return f" ({TITLES[choice]} over {tests:,} pairs)"
         if choice == NO_CORRECTION:
             return f", without correction for {tests} tests"
@@ -86,24 +86,24 @@ class ComparisonResult:
 
     def warnings(self) -> Iterator[str]:
         """Yield notes on the interpretation of the numbers."""
-        yield from self.found.warnings
-        of_measures = [(item.measure.text, item.warnings) for item in self.found.measures]
+        yield from self.compared.warnings
+        of_measures = [(item.measure.text, item.warnings) for item in self.compared.measures]
         for warning in dict.fromkeys(text for _, warnings in of_measures for text in warnings):
             yield f"{', '.join(name for name, warnings in of_measures if warning in warnings)}: {warning}"
         yield from self._uneven()
 
     def _uneven(self) -> Iterator[str]:
-        uneven = self.found.unjudged_gaps
+        uneven = self.compared.unjudged_gaps
         for pair in uneven[:SHORT]:
-            shares = self.found.unjudged[pair.unjudged]
+            shares = self.compared.unjudged[pair.unjudged]
             more, less = sorted((pair.first, pair.second), key=lambda place: -shares[place])
+            name, other = self.compared.systems[more], self.compared.systems[less]
             yield (
-                f"{pair.unjudged} is {percent(shares[more])} for {self.found.systems[more]} and "
-                f"{percent(shares[less])} for {self.found.systems[less]}; the first may score lower only "
-                "because more of its documents are unjudged"
+                f"{pair.unjudged} is {percent(shares[more])} for {name} and {percent(shares[less])} for "
+                f"{other}; {name} may score lower only because more of its documents are unjudged"
             )
         if len(uneven) > SHORT:
-            yield f"{len(uneven) - SHORT} more pairs of runs have uneven shares of unjudged documents"
+            yield f"{len(uneven) - SHORT} more pairs of runs have unequal shares of unjudged documents"
 
 
 def percent(share: float) -> str:
@@ -113,19 +113,19 @@ def percent(share: float) -> str:
 
 def print_json(result: ComparisonResult) -> None:
     """Print the whole comparison as one JSON object."""
-    found, choices, job = result.found, result.found.choices, result.scored.job
+    compared, choices, job = result.compared, result.compared.choices, result.scored.job
     write_json(
         {
             "cupel": __version__,
             "scoring_version": SCORING_VERSION,
             "profile": job.profile,
             "depth": job.depth,
-            "qrels": {"digest": qrels_digest(job.qrels), "topics": len(found.topics)},
-            "runs": list(found.systems),
-            "baseline": None if choices.all_pairs else found.systems[0],
+            "qrels": {"digest": qrels_digest(job.qrels), "topics": len(compared.topics)},
+            "runs": list(compared.systems),
+            "baseline": None if choices.all_pairs else compared.systems[0],
             "test": choices.test_name,
             "correction": choices.correction_name,
-            "tests": found.tests,
+            "tests": compared.tests,
             "alpha": choices.alpha,
             "confidence": choices.level,
             "interval": choices.interval,
@@ -133,10 +133,11 @@ def print_json(result: ComparisonResult) -> None:
             "replicates": choices.replicates,
             "seed": choices.seed,
             **({} if result.margins is None else {"margin": result.margins.as_data()}),
-            "measures": [_measure_data(result, comparison) for comparison in found.measures],
+            "measures": [_measure_data(result, comparison) for comparison in compared.measures],
             "by_aspect": list(_aspect_rows(result)),
             "unjudged": {
-                text: dict(zip(found.systems, shares, strict=True)) for text, shares in found.unjudged.items()
+                text: dict(zip(compared.systems, shares, strict=True))
+                for text, shares in compared.unjudged.items()
             },
             "orders": [
                 {
@@ -147,7 +148,7 @@ def print_json(result: ComparisonResult) -> None:
                     "undefined_topics": order.by_topic.undefined_topics,
                     "undefined": order.overall.undefined,
                 }
-                for order in found.orders
+                for order in compared.orders
             ],
             "warnings": list(result.warnings()),
             "refused": [
@@ -160,7 +161,7 @@ def print_json(result: ComparisonResult) -> None:
 
 def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, Any]:
     measure, friedman = comparison.measure, comparison.friedman
-    groups = comparison.groups or [None] * len(result.found.systems)
+    groups = comparison.groups or [None] * len(result.compared.systems)
     return {
         "measure": measure.text,
         "scale": measure.scale,
@@ -174,7 +175,7 @@ def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> di
                 "in_best_set": None if group is None else place in comparison.best_set,
                 **({"mean_rank": friedman.mean_ranks[place]} if friedman else {}),
             }
-            for place, (name, group) in enumerate(zip(result.found.systems, groups, strict=True))
+            for place, (name, group) in enumerate(zip(result.compared.systems, groups, strict=True))
         ],
         "groups_undefined": comparison.groups_undefined,
         **_friedman_data(comparison),
@@ -243,14 +244,14 @@ def _difference_data(
         "same": same,
         "lower": lower,
         **margin_data(
-            result.margins, comparison.measure.text, result.found.pairs.index((pair.first, pair.second))
+            result.margins, comparison.measure.text, result.compared.pairs.index((pair.first, pair.second))
         ),
     }
 
 
 def _aspect_rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
-    for part in result.found.aspects:
-        for pair, difference in zip(result.found.pairs, part.differences, strict=True):
+    for part in result.compared.aspects:
+        for pair, difference in zip(result.compared.pairs, part.differences, strict=True):
             first, second = result.pair(*pair)
             yield {
                 "measure": part.variant.measure,
@@ -263,7 +264,7 @@ def _aspect_rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
 
 def _rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
     """Yield a row per measure and pair, then a row per aspect and pair, which has no test."""
-    for comparison in result.found.measures:
+    for comparison in result.compared.measures:
         for pair in comparison.differences:
             data = _difference_data(result, comparison, pair)
             yield {"measure": comparison.measure.text, "aspect": None, **data}
@@ -284,7 +285,7 @@ def print_csv(result: ComparisonResult) -> None:
 
 
 def print_warnings(result: ComparisonResult) -> None:
-    """Print the warnings on standard error, for formats that have no place for them."""
+    """Print the warnings on standard error, because the format has no field for them."""
     for warning in result.warnings():
         click.echo(printable(warning), err=True)
 

@@ -35,7 +35,7 @@ ASSUMPTIONS = {
 
 def print_tables(result: ComparisonResult) -> None:
     """Print the tables of each measure, differences by aspect, agreement of measures, method and notes."""
-    for comparison in result.found.measures:
+    for comparison in result.compared.measures:
         _print_means(result, comparison)
         if result.shows_pairs:
             _print_differences(result, comparison)
@@ -44,12 +44,12 @@ def print_tables(result: ComparisonResult) -> None:
             for line in _difference_notes(result, comparison):
                 click.echo(printable(line))
         click.echo()
-    aspects = result.found.aspects if result.shows_pairs else ()
+    aspects = result.compared.aspects if result.shows_pairs else ()
     for title in dict.fromkeys(part.variant.base for part in aspects):
-        parts = [part for part in result.found.aspects if part.variant.base == title]
+        parts = [part for part in result.compared.aspects if part.variant.base == title]
         _print_aspects(result, title, parts)
         click.echo()
-    print_margins(result.margins, result.found.systems, result.found.pairs)
+    print_margins(result.margins, result.compared.systems, result.compared.pairs)
     _print_orders(result)
     for line in (*_method(result), *(f"note: {warning}" for warning in result.warnings())):
         click.echo(printable(line))
@@ -57,9 +57,9 @@ def print_tables(result: ComparisonResult) -> None:
 
 def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> None:
     """Print means and groups of the runs, best first."""
-    found, unjudged = result.found, comparison.measure.unjudged
+    compared, unjudged = result.compared, comparison.measure.unjudged
     means = [interval.value for interval in comparison.means]
-    order = sorted(range(len(means)), key=lambda place: (-(means[place] or 0.0), found.systems[place]))
+    order = sorted(range(len(means)), key=lambda place: (-(means[place] or 0.0), compared.systems[place]))
     columns: list[Column] = [
         ("mean", [_format_number(means[place]) for place in order]),
         (result.confidence, [_format_interval(comparison.means[place]) for place in order]),
@@ -72,18 +72,18 @@ def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> Non
         ranks = comparison.friedman.mean_ranks
         columns.append(("mean rank", [f"{ranks[place]:.2f}" for place in order]))
     if unjudged is not None:
-        shares = found.unjudged[unjudged]
+        shares = compared.unjudged[unjudged]
         columns.append((unjudged, [percent(shares[place]) for place in order]))
-    keys = [[found.systems[place]] for place in order]
+    keys = [[compared.systems[place]] for place in order]
     caption = "\n".join(_mean_notes(result, comparison))
     show_blocks(["run"], keys, columns, title=comparison.measure.text, caption=caption or None)
 
 
 def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
     if comparison.friedman is not None:
-        yield _friedman_sentence(comparison.friedman, result.found.choices)
+        yield _friedman_sentence(comparison.friedman, result.compared.choices)
     if comparison.groups:
-        choices = result.found.choices
+        choices = result.compared.choices
         test = TITLES[choices.test_name if choices.is_simultaneous else MAX_T]
         yield f"Runs that share a letter are not significantly different ({test}, alpha {choices.alpha:g})."
         yield _best_set_sentence(result, comparison)
@@ -91,7 +91,10 @@ def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iter
         yield f"groups are undefined: {comparison.groups_undefined}"
     yield from _reasons(
         "the interval of the mean is",
-        [(name, mean.undefined) for name, mean in zip(result.found.systems, comparison.means, strict=True)],
+        [
+            (name, mean.undefined)
+            for name, mean in zip(result.compared.systems, comparison.means, strict=True)
+        ],
     )
 
 
@@ -109,13 +112,16 @@ def _friedman_sentence(test: FriedmanTest, choices: Choices) -> str:
 
 
 def _best_set_sentence(result: ComparisonResult, comparison: MeasureComparison) -> str:
-    names, alpha = [result.found.systems[place] for place in comparison.best_set], result.found.choices.alpha
+    names, alpha = (
+        [result.compared.systems[place] for place in comparison.best_set],
+        result.compared.choices.alpha,
+    )
     if len(names) == 1:
         return f"{names[0]} is significantly better than every other run ({BEST_TEST}, alpha {alpha:g})."
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return (
-        f"{len(names)} of {len(result.found.systems)} runs are not significantly worse than the best, which "
-        f"is one of them ({BEST_TEST}, alpha {alpha:g}): {', '.join(names[:MOST_NAMES])}{more}."
+        f"{len(names)} of {len(result.compared.systems)} runs are not significantly worse than the best, "
+        f"which is one of them ({BEST_TEST}, alpha {alpha:g}): {', '.join(names[:MOST_NAMES])}{more}."
     )
 
 
@@ -126,10 +132,10 @@ def _print_differences(result: ComparisonResult, comparison: MeasureComparison) 
         ("difference", [_format_signed(pair.difference.value) for pair in differences]),
         (result.difference_heading, [_format_interval(pair.difference, "+") for pair in differences]),
     ]
-    choices = result.found.choices
+    choices = result.compared.choices
     if not choices.is_simultaneous:
         columns.append(("p", [_format_p(pair.test.p) for pair in differences]))
-    if choices.correction_name != NO_CORRECTION and (result.found.tests > 1 or choices.is_simultaneous):
+    if choices.correction_name != NO_CORRECTION and (result.compared.tests > 1 or choices.is_simultaneous):
         columns.append(("corrected p", [_format_p(pair.corrected_p) for pair in differences]))
     columns += [
         ("effect size", [_format_effect(pair) for pair in differences]),
@@ -144,14 +150,14 @@ def _print_differences(result: ComparisonResult, comparison: MeasureComparison) 
 
 def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells of the key columns of a table of pairs; the heading names a baseline."""
-    pairs = [result.pair(*pair) for pair in result.found.pairs]
-    if not result.found.choices.all_pairs:
+    pairs = [result.pair(*pair) for pair in result.compared.pairs]
+    if not result.compared.choices.all_pairs:
         return [f"vs. {printable(pairs[0][0])}"], [[second] for _, second in pairs]
     return ["run", "vs."], [[second, first] for first, second in pairs]
 
 
 def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
-    found, alpha = result.found, result.found.choices.alpha
+    compared, alpha = result.compared, result.compared.choices.alpha
     significant = sum(pair.significant for pair in comparison.differences)
     at = f"significant at {alpha:g}{result.correction()}"
     if len(comparison.differences) == 1:
@@ -161,7 +167,7 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
         yield f"{significant} of {len(comparison.differences)} differences are {at}."
     if comparison.detectable is not None and significant < len(comparison.differences):
         yield (
-            f"With {_counted(len(found.topics), 'topic')}, a paired t-test at {alpha:g} (a single test) "
+            f"With {_counted(len(compared.topics), 'topic')}, a paired t-test at {alpha:g} (a single test) "
             f"detects a true difference of {_format_number(comparison.detectable)} with power 0.8, and "
             "smaller ones less often."
         )
@@ -180,7 +186,7 @@ def _pair_name(result: ComparisonResult, pair: Difference) -> str:
 
 
 def _reasons(subject: str, cases: Sequence[tuple[str, str | None]]) -> Iterator[str]:
-    """Yield a sentence for each reason why values of `subject` are undefined, with the names of the cases."""
+    """Yield a sentence for each reason why some cases are undefined. subject: start of the sentence."""
     for reason in dict.fromkeys(item for _, item in cases if item is not None):
         names = [name for name, item in cases if item == reason]
         more = f" and {len(names) - SHORT} more" if len(names) > SHORT else ""
@@ -224,7 +230,7 @@ def _print_aspects(result: ComparisonResult, title: str, parts: Sequence[AspectD
 
 def _print_orders(result: ComparisonResult) -> None:
     """Print how well each pair of measures agrees on the order of the runs."""
-    orders = result.found.orders
+    orders = result.compared.orders
     if not orders:
         return
     columns: list[Column] = [
@@ -250,8 +256,8 @@ def _print_orders(result: ComparisonResult) -> None:
 
 def _method(result: ComparisonResult) -> Iterator[str]:
     """Yield sentences about intervals and tests."""
-    found, choices = result.found, result.found.choices
-    topics, test = len(found.topics), choices.test_name
+    compared, choices = result.compared, result.compared.choices
+    topics, test = len(compared.topics), choices.test_name
     yield (
         f"{_counted(topics, 'topic')}, profile {result.scored.job.profile}. "
         f"Intervals: {_interval_method(result)}."
@@ -265,28 +271,28 @@ def _method(result: ComparisonResult) -> Iterator[str]:
         if topics <= EXACT:
             sampling = f", exact: all {2**topics:,} assignments of signs"
     assumption = ASSUMPTIONS.get(test, "")
-    pairs, measures = _counted(len(found.pairs), "pair"), _counted(len(found.measures), "measure")
-    family = f"{_counted(found.tests, 'test')} ({pairs}, {measures})"
+    pairs, measures = _counted(len(compared.pairs), "pair"), _counted(len(compared.measures), "measure")
+    family = f"{_counted(compared.tests, 'test')} ({pairs}, {measures})"
     if choices.is_simultaneous:
         family = f"corrected over {pairs} for each measure"
     yield f"p: {TITLES[test]}, two-sided{sampling}; {family}.{assumption}"
-    if found.measures[0].groups and test not in (MAX_T, HSD):
+    if compared.measures[0].groups and test not in (MAX_T, HSD):
         inferred = "Best set" if choices.is_simultaneous else "Groups and best set"
         replicates = f"{choices.group_replicates:,} random assignments of signs, seed {choices.seed}"
         yield f"{inferred}: {TITLES[MAX_T]}, {replicates}."
 
 
 def _interval_method(result: ComparisonResult) -> str:
-    choices = result.found.choices
+    choices = result.compared.choices
     if choices.interval == "bca" and not choices.is_simultaneous:
         replicates = f"{REPLICATES:,} replicates, seed {choices.seed}"
         return f"bias-corrected accelerated bootstrap over topics, {replicates}"
     single = "Student's t" if choices.interval == "t" else "bias-corrected accelerated bootstrap of the means"
     if choices.is_simultaneous and not choices.is_rank_test:
         quantile = "Tukey's" if choices.test_name == HSD else "max-T"
-        return f"{single}; of differences simultaneous ({quantile} quantile)"
+        return f"{single}; simultaneous for differences ({quantile} quantile)"
     if result.is_simultaneous:
-        return f"{single}; of differences simultaneous (Bonferroni)"
+        return f"{single}; simultaneous for differences (Bonferroni)"
     return single
 
 

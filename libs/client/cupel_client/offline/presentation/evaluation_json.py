@@ -99,7 +99,7 @@ def _without_topics(data: Any, topics: Sequence[str]) -> Any:
 
 
 def _with_topic_names(data: Any, topics: Sequence[str]) -> Any:
-    """Return an explanation with its lists by topic as mappings from topic names."""
+    """Return an explanation whose lists by topic are mappings from topic to value."""
     if isinstance(data, list):
         return [_with_topic_names(item, topics) for item in data]
     if not isinstance(data, Mapping):

@@ -14,11 +14,11 @@ from cupel_measures.catalogue.parser import Measure
 from cupel_measures.grammar.trec_names import trec_name
 
 ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
-"""Measures that trec_eval prints only for all topics."""
+"""Measures that trec_eval prints only in the lines of `all`."""
 
 
 def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
-    """Yield a row per run, measure and topic; the aggregate over judged topics ends each measure.
+    """Yield a row per run and measure with the aggregate, after a row per topic if requested.
 
     The value of a listed topic that does not enter the aggregate is None.
     """
@@ -39,7 +39,7 @@ def _print_csv(report: EvaluationReport) -> None:
 
 
 def _print_trec_eval(report: EvaluationReport) -> None:
-    """Print lines of `%-22s\t%s\t%6.4f` like trec_eval -q: topics, then all; counts as integers."""
+    """Print lines `%-22s\t%s\t%6.4f` like trec_eval: topics if requested, then `all`; counts as integers."""
     named = [(measure, trec_name(str(measure))) for measure in report.measures]
     for run in report.scored.values():
         rows = list(zip(named, run.values or (), run.means, strict=True))

@@ -46,22 +46,22 @@ class EvaluationReport:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Return the topics of the values of a run."""
+        """Return the judged topics, in the order of the values of a run."""
         return self.job.qrels.topics
 
     def by_topic(self, run: Scored, values: Floats) -> dict[str, float | None]:
-        """Return the value of each listed topic in byte order; None for a topic that enters no mean.
+        """Return the value of each listed topic, in byte order; None if it does not enter the mean.
 
         values: float64[T], the values of `run`, one per topic of the qrels.
         """
         counted = [True] * len(self.topics) if run.over is None else run.over
-        found = dict(compress(zip(self.topics, values.tolist(), strict=True), counted))
-        return {topic: found.get(topic) for topic in self.job.qrels.listed_topics}
+        by_topic = dict(compress(zip(self.topics, values.tolist(), strict=True), counted))
+        return {topic: by_topic.get(topic) for topic in self.job.qrels.listed_topics}
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
-        """Return (rank, name, run) by the first measure; equal scores share a rank.
+        """Return (rank, name, run) of the scored runs, ordered by the first measure.
 
-        Exact scores are compared if all runs have them.
+        Equal scores share a rank. Exact scores are compared if all runs have them.
         """
         first = str(self.measures[0])
         exact = all(first in run.exact for run in self.scored.values())
@@ -80,14 +80,14 @@ class EvaluationReport:
         """Yield notes on the interpretation of the scores."""
         missing = [run.missing for run in self.scored.values() if run.missing]
         if missing:
-            runs = f"{len(missing)} run{'s' * (len(missing) != 1)}"
+            runs = "1 run lacks" if len(missing) == 1 else f"{len(missing)} runs lack"
             most = f"up to {max(missing)} of {len(self.topics)}"
             effect = (
-                "are left out of its means, so compare runs only if they have the same topics"
+                "are left out of the means, so compare runs only if they have the same topics"
                 if self.job.over_run
                 else "score as empty rankings"
             )
-            yield f"{runs} without topics of the qrels ({most}); they {effect}."
+            yield f"{runs} topics of the qrels ({most}); these topics {effect}."
         inferred = [aspect.name for aspect in self.collection.aspects if aspect.inferred]
         scaled = [str(measure) for measure in self.measures if measure.by_scale]
         if inferred and scaled:
@@ -102,7 +102,7 @@ class EvaluationReport:
             yield f"{measure}: {values}, {reason}."
 
     def _rounded(self) -> list[str]:
-        """Return the measures whose exact values are missing for some run because it is too deep."""
+        """Return the measures without an exact value for some run, because its rankings are too deep."""
         texts = [str(measure) for measure in self.measures[: self.job.exact] if has_exact_values(measure)]
         return [text for text in texts if any(text not in run.exact for run in self.scored.values())]
 

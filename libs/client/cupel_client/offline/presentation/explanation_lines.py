@@ -42,7 +42,7 @@ def _part_lines(name: str, data: Any) -> Iterator[str]:
 
 
 def _may_differ_exactly(measure: Measure) -> bool:
-    """Return whether exact values may differ although floats are equal: huge values or powers of p."""
+    """Return whether values with equal floats may differ exactly: huge values, or powers of p."""
     declared = measure.declaration
     return has_exact_values(measure) and ("p" in declared.parameters or math.isinf(declared.bounds[1]))
 
@@ -57,7 +57,7 @@ def _ties(data: Data) -> Iterator[str]:
         "sampled": f" (in {data['shuffles'] or 0:,} shuffles of each topic)",
     }
     extremes = f"{decimal(data['least'])} to {decimal(data['greatest'])}{method[data['range_by']]}"
-    yield f"{extremes}, by the order of equal scores in {_topics(data['topics'])}"
+    yield f"{extremes}, depending on the order of equal scores in {_topics(data['topics'])}"
     error = f", standard error {data['standard_error']:.1g}" if data["standard_error"] is not None else ""
     yield f"{decimal(data['expected'])} expected ({data['expected_by']}{error})"
 
@@ -90,7 +90,7 @@ def _parts(data: Data) -> Iterator[str]:
         share = (
             f"contributes {decimal(aspect['contribution'])}"
             if data["combination"] == "mean"
-            else f"{aspect['limits']:.0%} of the limit"
+            else f"{aspect['limits']:.0%} of the sum of weight / value"
         )
         value = f"{aspect['measure']} {decimal(aspect['value'])}"
         yield f"{aspect['aspect']}: {value}, weight {aspect['weight']:.4g}, {share}"

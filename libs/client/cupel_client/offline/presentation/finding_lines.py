@@ -17,7 +17,7 @@ def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> It
     """Yield a line per finding, errors first.
 
     at_most: number of findings of a code to list; further findings are only counted. file: name of the file
-    on the command line; lines about other files name those files.
+    on the command line; a line about another file contains the name of that file.
     """
     for severity in ("error", "warning"):
         for code in [code for code in findings.totals if KINDS[code].severity == severity]:

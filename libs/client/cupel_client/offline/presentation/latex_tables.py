@@ -38,18 +38,18 @@ def print_latex(result: ComparisonResult) -> None:
 
 
 def _lines(result: ComparisonResult) -> Iterator[str]:
-    found = result.found
+    compared = result.compared
     yield "% Requires \\usepackage{booktabs} and, for letters other than ASCII, \\usepackage[T1]{fontenc}."
     yield r"\begin{table}"
     yield r"\centering"
     yield rf"\caption{{{_caption(result)}}}"
-    yield rf"\begin{{tabular}}{{l{'r' * len(found.measures)}}}"
+    yield rf"\begin{{tabular}}{{l{'r' * len(compared.measures)}}}"
     yield r"\toprule"
-    yield _row("run", *(escaped(item.measure.text) for item in found.measures))
+    yield _row("run", *(escaped(item.measure.text) for item in compared.measures))
     yield r"\midrule"
-    for place, name in enumerate(found.systems):
-        label = f"({letters(place)}) " if found.choices.all_pairs else ""
-        yield _row(label + escaped(name), *(_cell(result, item, place) for item in found.measures))
+    for place, name in enumerate(compared.systems):
+        label = f"({letters(place)}) " if compared.choices.all_pairs else ""
+        yield _row(label + escaped(name), *(_cell(result, item, place) for item in compared.measures))
     yield r"\bottomrule"
     yield r"\end{tabular}"
     yield r"\end{table}"
@@ -75,10 +75,13 @@ def _plain(value: float) -> str:
 
 
 def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) -> str:
-    """Return + or - for a difference from the baseline; with all pairs, the letters of the runs that are
-    significantly lower."""
+    """Return the marks of the significant differences of one run.
+
+    The mark is + or - for the difference from the baseline. With all pairs, the marks are the letters of the
+    runs whose mean is significantly lower.
+    """
     pairs = [pair for pair in comparison.differences if pair.significant]
-    if not result.found.choices.all_pairs:
+    if not result.compared.choices.all_pairs:
         return "".join("+" if _is_higher(result, pair) else "-" for pair in pairs if pair.second == place)
     lower = [
         pair.first if pair.second == place else pair.second
@@ -91,17 +94,17 @@ def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) 
 def _is_higher(result: ComparisonResult, pair: Difference) -> bool:
     """Return whether the second run is better, by mean ranks if the test compares them."""
     test = pair.test
-    return ((test.statistic if result.found.choices.is_rank_test else test.estimate) or 0.0) > 0
+    return ((test.statistic if result.compared.choices.is_rank_test else test.estimate) or 0.0) > 0
 
 
 def _caption(result: ComparisonResult) -> str:
-    choices, topics = result.found.choices, len(result.found.topics)
-    marks = f"$+$ and $-$: significantly higher or lower than {escaped(result.found.systems[0])}"
+    choices, topics = result.compared.choices, len(result.compared.topics)
+    marks = f"$+$ and $-$: significantly higher or lower than {escaped(result.compared.systems[0])}"
     if choices.all_pairs:
-        marks = "A letter marks a mean that is significantly higher than that of the run with this letter"
+        marks = "Superscript letters name the runs whose mean is significantly lower"
     corrected = result.correction() if choices.correction_name in CORRECTED else ""
     logarithms = [
-        escaped(item.measure.text) for item in result.found.measures if item.measure.uses_logarithms
+        escaped(item.measure.text) for item in result.compared.measures if item.measure.uses_logarithms
     ]
     note = f" (for {' and '.join(logarithms)}, of logarithms)" if logarithms else ""
     return (

@@ -21,9 +21,9 @@ READING = """Many measures have these parameters. `@k` is the cutoff: only the f
 is the smallest label that counts as relevant. `aspect` is the aspect whose labels count. `judged_only=True`
 removes unjudged documents from the run first. Measures that combine aspects have `aspects` and `weights`.
 
-In a worked example, `judged` lists the judged documents. Each has a grade, or one label per aspect in
-parentheses (`-` means not judged), or in braces the subtopics to which it is relevant. `run` lists documents
-in order, and `|` separates topics. A value with six decimals is rounded.
+In a worked example, `judged` lists the judged documents, each with a grade, labels or subtopics. Parentheses
+contain one label per aspect (`-` means not judged). Braces contain the subtopics to which the document is
+relevant. `run` lists documents in order, and `|` separates topics. A value with six decimals is rounded.
 
 Where a paper is ambiguous or misprinted, the page of the measure says what Cupel computes and which parameter
 selects another reading. [READINGS.md](READINGS.md) lists all readings.

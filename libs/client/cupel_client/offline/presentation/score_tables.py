@@ -35,7 +35,7 @@ def _print_board(report: EvaluationReport) -> None:
 
 
 def _print_topics(report: EvaluationReport) -> None:
-    """Print the values by topic: a column per measure for one run, else a table per measure."""
+    """Print the values by topic: a column per measure for one run, a table per measure for several."""
     keys = [[topic] for topic in (*report.job.qrels.listed_topics, ALL)]
     if len(report.scored) == 1:
         ((name, run),) = report.scored.items()
@@ -60,7 +60,7 @@ def _format_value(measure: Measure, value: float | None) -> str:
 
 
 def _heading(measure: Measure) -> str:
-    """Return the measure text; break a long one before its parentheses, between parameters and before @."""
+    """Return the text of a measure. Break long text at parentheses, between parameters and before @."""
     text = str(measure)
     if len(text) <= 16:
         return text

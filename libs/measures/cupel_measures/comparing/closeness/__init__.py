@@ -1,1 +1,1 @@
-"""How close two systems are: tests with a margin, and statistics of two runs of the same system."""
+"""Closeness of two systems: tests with a margin, and comparison of a run with its reproduction."""

@@ -16,8 +16,8 @@ ALL_TIED = "one of the runs gives all shared documents the same score"
 class DocumentList:
     """The documents of a run for one topic, best first.
 
-    documents: ids, each once. ranks: int64, 1 for the best; documents with equal scores share the best of
-    their ranks.
+    documents: distinct document ids. ranks: int64, 1 for the best; documents with equal scores share the best
+    of their ranks.
     """
 
     documents: Sequence[bytes]
@@ -25,7 +25,7 @@ class DocumentList:
 
     @classmethod
     def from_scores(cls, documents: Sequence[bytes], scores: Floats) -> "DocumentList":
-        """Return the list of documents whose scores are in descending order."""
+        """Create a list from documents and their scores, which must be in descending order."""
         is_new = np.append(True, np.diff(scores) != 0)[: len(scores)]
         ranks = np.maximum.accumulate(np.where(is_new, np.arange(1, len(scores) + 1), 0))
         return cls(documents, ranks)
@@ -35,9 +35,9 @@ class DocumentList:
 class ListAgreement:
     """The agreement of two lists on one topic.
 
-    shared, union: number of documents in both lists, and in either. tau: Kendall's tau-b of the shared
-    documents; None where `tau_undefined` gives the reason. tau_union: see `tau_union`. rbo: see
-    `rank_biased_overlap`; None if neither run retrieves a document.
+    shared: number of documents in both lists. union: number of documents in at least one list. tau: Kendall's
+    tau-b of the shared documents. tau_undefined: the reason why tau is None. tau_union: see the function
+    `tau_union`. rbo: see `rank_biased_overlap`; None if neither run retrieves a document.
     """
 
     shared: int
@@ -49,7 +49,7 @@ class ListAgreement:
 
 
 def lists_by_topic(ranking: Ranking, topics: Sequence[str], depth: int | None = None) -> list[DocumentList]:
-    """Return the first `depth` documents of each topic; an empty list for a topic that the run lacks."""
+    """Return the first `depth` documents of each topic; an empty list for a topic missing from the run."""
     place = {topic: index for index, topic in enumerate(ranking.topics)}
     return [_list_of_topic(ranking, place.get(topic), depth) for topic in topics]
 
@@ -81,7 +81,7 @@ def compare_lists(first: DocumentList, second: DocumentList, *, p: float = 0.9) 
 def _tau_of_shared(
     first: DocumentList, second: DocumentList, shared: set[bytes]
 ) -> tuple[float | None, str | None]:
-    """Return tau-b of the documents that both lists contain, or why it is undefined."""
+    """Return (tau-b of the shared documents, None), or (None, the reason why it is undefined)."""
     from scipy.stats import kendalltau
 
     if len(shared) < 2:
@@ -99,13 +99,14 @@ def _tau_of_shared(
 
 
 def tau_union(first: Sequence[bytes], second: Sequence[bytes]) -> float | None:
-    """Return "Kendall's tau union" of Breuer et al. (SIGIR 2020, section 3); None below two ranks.
+    """Return "Kendall's tau union" of Breuer et al. (SIGIR 2020, section 3).
 
-    The union of both lists keeps the order of the first: its documents are numbered 1, 2, ..., then those of
-    the second list alone, in their order. Tau compares the number of the document at rank i of one list with
-    that at rank i of the other, down to the end of the shorter list. For lists of the same documents it is
-    Kendall's tau. For others it can mislead: it is 1 for lists without any shared document. repro_eval 0.5.0
-    numbers the union in the order of document ids instead, which gives other values.
+    The documents of the first list are numbered 1, 2, ... in their order, followed by the other documents of
+    the second list in their order. Each list then is a sequence of numbers, cut at the length of the shorter
+    list. The result is Kendall's tau of the two sequences; None if a list has fewer than two documents. If
+    both lists contain the same documents, the result is their Kendall's tau. Otherwise it can mislead: it is
+    1 for two lists without a shared document. repro_eval 0.5.0 numbers the documents in the order of their
+    ids instead, which gives other values.
     """
     from scipy.stats import kendalltau
 
@@ -120,16 +121,16 @@ def tau_union(first: Sequence[bytes], second: Sequence[bytes]) -> float | None:
 def rank_biased_overlap(first: DocumentList, second: DocumentList, *, p: float = 0.9) -> float:
     """Return the extrapolated rank-biased overlap of two lists, from 0 to 1 (RBO_ext).
 
-    Webber, Moffat and Zobel, TOIS 2010. With s and l the lengths of the shorter list S and the longer list L,
-    and X(d) the number of documents that are in both at depth d:
+    Webber, Moffat and Zobel, TOIS 2010. The shorter list S has s documents, and the longer list L has l. S(d)
+    and L(d) are the lists to depth d, and X(d) is the number of documents in both:
 
         A(d) = 2 X(d) / (|S(d)| + |L(d)|)                            for d <= s
         A(d) = 2 (X(d) + A(s) (d - s)) / (d + |L(d)|)                for s < d <= l
         RBO_ext = (1 - p) / p * sum over d <= l of A(d) p^d + A(l) p^l
 
     Without ties this is equation 32 of the paper. Documents with equal scores share the best of their ranks,
-    so the list to depth d may hold more than d documents (section 4.5, equation 28). 0 if a list is empty.
-    Raises ValueError unless 0 < p < 1.
+    so S(d) and L(d) can contain more than d documents (section 4.5, equation 28). The result is 0 if a list
+    is empty. Raises ValueError unless 0 < p < 1.
     """
     if not 0 < p < 1:
         raise ValueError(f"p must be between 0 and 1, got {p}")
@@ -156,5 +157,5 @@ def rank_biased_overlap(first: DocumentList, second: DocumentList, *, p: float =
 
 
 def _count_to_depth(ranks: Sequence[int] | Ints, depth: int) -> Ints:
-    """Return int64[depth]: how many of the ranks are at most 1, 2, ..., depth."""
+    """Return the numbers of ranks that are at most 1, 2, ..., depth, int64[depth]."""
     return np.cumsum(np.bincount(np.asarray(ranks, dtype=np.int64), minlength=depth + 1)[1:])

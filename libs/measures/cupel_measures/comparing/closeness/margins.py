@@ -15,10 +15,10 @@ The verdict is the first that applies:
 4. "worse": "worse" rejects.
 5. "undecided": none of the above.
 
-The tests correspond to one interval of confidence 1 - 2 alpha: "better" rejects if it lies above 0, "no
-worse" if it lies above -m, and so on. Each verdict other than "undecided" needs a rejection at level alpha.
-It is therefore wrong with a probability of at most alpha. This holds for one system and one measure: nothing
-is corrected for the number of tests. A test that does not reject never supports a verdict.
+The tests correspond to one interval of confidence 1 - 2 alpha: "better" rejects if the interval lies above 0,
+"no worse" if the interval lies above -m, and so on. Each verdict except "undecided" requires a rejection at
+level alpha, so it is wrong with a probability of at most alpha. This holds for one system and one measure;
+there is no correction for multiple tests. A test that does not reject never supports a verdict.
 """
 
 import math
@@ -36,10 +36,10 @@ from cupel_measures.model import Floats
 MarginVerdict = Literal["equal within", "better", "no worse", "worse", "undecided"]
 MarginTest = Literal["t", "sign-flip"]
 ACCEPTABLE: frozenset[MarginVerdict] = frozenset({"equal within", "better", "no worse"})
-"""Verdicts that establish that a system is no worse than the baseline by the margin or more."""
+"""Verdicts that rule out that the system is worse than the baseline by the margin or more."""
 
 AT_ONCE = 64
-"""Pairs whose subset means are kept in memory at the same time."""
+"""Number of pairs whose subset means are kept in memory at the same time."""
 CONSTANT = "the difference is the same on every topic, so its variance is zero"
 
 
@@ -57,7 +57,7 @@ class OneSided:
     interval: tuple[float, float]
 
     def verdict(self, alpha: float) -> MarginVerdict:
-        """Return the verdict at level alpha, as the module defines it."""
+        """Return the verdict at level alpha, which the docstring of the module defines."""
         no_worse = self.p_no_worse <= alpha
         if no_worse and self.p_no_better <= alpha:
             return "equal within"
@@ -81,9 +81,10 @@ class Posterior:
 class MarginOutcome:
     """The outcome of the tests with a margin, for one system and its baseline.
 
-    estimate: mean of system - baseline over n topics. test: the test that was made, which is the sign-flip
-    test where t is undefined for lack of variance. tests: None if they are undefined; then `undefined` gives
-    the reason and the verdict is "undecided". posterior: None if the differences have no variance.
+    estimate: mean of system - baseline over n topics. test: the test that was used; the sign-flip test
+    replaces t if the differences have no variance. tests: the p-values of the four tests; None if they are
+    undefined. In that case `undefined` gives the reason, and the verdict is "undecided". posterior: None if
+    the differences have no variance.
     """
 
     n: int
@@ -102,7 +103,7 @@ class MarginOutcome:
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether the verdict shows that the system is not worse by the margin or more."""
+        """Whether the verdict rules out that the system is worse by the margin or more."""
         return self.verdict in ACCEPTABLE
 
     @property
@@ -129,13 +130,14 @@ def compare_with_margin(
     flips: int = FLIPS,
     seed: int = 0,
 ) -> tuple[MarginOutcome, ...]:
-    """Compare each column of `systems` with that of `baselines`, given a margin in the unit of the measure.
+    """Test each column of `systems` against the same column of `baselines`, with a margin.
 
-    systems, baselines: scores, float64[topics, pairs]. Greater scores are better, as for every measure of the
-    library except counts such as `Unjudged`, where the verdicts mean "higher" and "lower". test: "t" or
-    "sign-flip" (see `typical_values`). With "t" and differences that are equal on every topic, the sign-flip
-    test is made and a warning says so. Outcomes do not depend on the other pairs. Raises ValueError for a
-    margin that is not positive, an alpha outside of (0, 0.5), and matrices of different shapes.
+    systems, baselines: scores, float64[topics, pairs]. margin: in the unit of the measure. test: "t" or
+    "sign-flip" (see `typical_values`). If the differences are equal on every topic, the sign-flip test
+    replaces "t", with a warning. Verdicts assume that greater scores are better. For measures such as
+    `Unjudged`, "better" only means higher, and "worse" lower. The outcome of a pair does not depend on the
+    other pairs. Raises ValueError for a margin that is not positive, an alpha outside (0, 0.5), and matrices
+    of different shapes.
     """
     check_margin(margin)
     if not 0 < alpha < 0.5:
@@ -146,8 +148,8 @@ def compare_with_margin(
     reasons = [undefined_reason(*pair) or _too_few(len(x)) for pair in zip(x.T, y.T, strict=True)]
     usable = [pair for pair, reason in enumerate(reasons) if reason is None]
     differences = x[:, usable] - y[:, usable]
-    made: list[MarginTest] = ["sign-flip" if _is_constant(column) else test for column in differences.T]
-    tests = _one_sided_tests(differences, made, margin, alpha, flips, seed)
+    methods: list[MarginTest] = ["sign-flip" if _is_constant(column) else test for column in differences.T]
+    tests = _one_sided_tests(differences, methods, margin, alpha, flips, seed)
     unknown = MarginOutcome(
         n=len(x),
         margin=margin,
@@ -155,15 +157,15 @@ def compare_with_margin(
         test=test,
     )
     outcomes = [replace(unknown, undefined=reason) for reason in reasons]
-    for pair, column, used, tested in zip(usable, differences.T, made, tests, strict=True):
-        replaced = () if used == test else (f"{CONSTANT}; the sign-flip test replaces t",)
+    for pair, column, method, one_sided in zip(usable, differences.T, methods, tests, strict=True):
+        warnings = () if method == test else (f"{CONSTANT}; the sign-flip test replaces t",)
         outcomes[pair] = replace(
             unknown,
-            test=used,
+            test=method,
             estimate=float(mean(column[:, None])[0]),
-            tests=tested,
+            tests=one_sided,
             posterior=posterior_of_difference(column, margin),
-            warnings=replaced,
+            warnings=warnings,
         )
     return tuple(outcomes)
 
@@ -175,7 +177,7 @@ def _too_few(topics: int) -> str | None:
 def _one_sided_tests(
     differences: Floats, tests: Sequence[MarginTest], margin: float, alpha: float, flips: int, seed: int
 ) -> list[OneSided]:
-    """Return the tests of every column by its test."""
+    """Run the one-sided tests of every column of `differences` by the method that `tests` names."""
     flipped = [pair for pair, test in enumerate(tests) if test == "sign-flip"]
     by_flips: dict[int, OneSided] = {}
     for begin in range(0, len(flipped), AT_ONCE):
@@ -192,12 +194,12 @@ def _one_sided_tests(
 
 
 def posterior_of_difference(differences: Floats, margin: float) -> Posterior | None:
-    """Return the posterior of the mean difference relative to [-margin, margin]; None without variance.
+    """Return the posterior of the mean difference; None for one topic or differences without variance.
 
-    The differences are normal with unknown mean and variance, and the prior is the reference prior
-    1 / sigma. The posterior of the mean is then Student's t with n - 1 degrees of freedom, location mean and
-    scale sd / sqrt(n) (Bernardo and Smith 1994, section 5.4; the region of practical equivalence of Kruschke
-    2013). Its tails are numerically the p-values of the one-sided t-tests, with another meaning.
+    The model has normal differences with unknown mean and variance, and the reference prior 1 / sigma. The
+    posterior of the mean is then Student's t with n - 1 degrees of freedom, location mean and scale sd /
+    sqrt(n) (Bernardo and Smith 1994, section 5.4; the region of practical equivalence of Kruschke 2013). Its
+    tail probabilities equal the p-values of the one-sided t-tests in number, but not in meaning.
     """
     from scipy.special import stdtr  # imported late, because the import takes a quarter of a second
 
@@ -210,7 +212,7 @@ def posterior_of_difference(differences: Floats, margin: float) -> Posterior | N
 
 
 def _t_tests(differences: Floats, margin: float, alpha: float) -> OneSided:
-    """Return the one-sided t-tests of differences with some variance."""
+    """Return the one-sided t-tests of differences that are not all equal."""
     from scipy.special import stdtr, stdtrit
 
     freedom = len(differences) - 1
@@ -240,7 +242,7 @@ def _sign_flip_tests(values: TypicalValues, margin: float, alpha: float) -> OneS
 
 
 def _mean_and_error(differences: Floats) -> tuple[float, float]:
-    """Return the mean and its standard error; sums in the order of topics, for equal bits everywhere."""
+    """Return the mean and its standard error, the same bits on any machine."""
     center = float(mean(differences[:, None])[0])
     squares = float(np.cumsum((differences - center) ** 2)[-1])
     return center, math.sqrt(squares / (len(differences) - 1) / len(differences))

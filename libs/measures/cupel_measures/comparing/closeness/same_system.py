@@ -1,9 +1,9 @@
-"""Two runs of what should be the same system: an original and its reproduction on the same topics.
+"""Comparison of an original run with its reproduction on the same topics.
 
 The statistics are those of Breuer, Ferro, Fuhr, Maistro, Sakai, Schaer and Soboroff, "How to Measure the
-Reproducibility of System-oriented IR Experiments", SIGIR 2020, from the most to the least specific:
-document lists (`document_lists`), scores by topic (root mean square error), the mean score (paired t-test),
-and, where a baseline of each run is given, its improvement (effect ratio, DeltaRI).
+Reproducibility of System-oriented IR Experiments", SIGIR 2020, from the most to the least specific: document
+lists (`document_lists`), scores by topic (root mean square error), the mean score (paired t-test), and the
+improvement over a baseline (effect ratio, DeltaRI).
 """
 
 import math
@@ -19,9 +19,10 @@ from cupel_measures.model import Floats
 
 @dataclass(frozen=True, kw_only=True)
 class ListAgreements:
-    """The agreement of the document lists by topic, and means over the topics where each is defined.
+    """The agreement of the document lists on each topic, and means over the topics.
 
-    p: the persistence of rank-biased overlap. shared: mean over topics of shared / union.
+    Each mean is over the topics where the value is defined. p: the persistence of rank-biased overlap.
+    shared: mean of shared / union.
     """
 
     topics: tuple[ListAgreement, ...]
@@ -36,7 +37,8 @@ class ListAgreements:
 class Improvements:
     """The improvements of the original and of the reproduction over their baselines.
 
-    original_ri, reproduced_ri: relative improvements. A value is None where a mean that it divides by is 0.
+    original, reproduced: mean improvements. original_ri, reproduced_ri: relative improvements. effect_ratio,
+    delta_ri: see the function `improvements`. A value is None if it requires a division by 0.
     """
 
     original: float
@@ -52,7 +54,7 @@ class SameSystemScores:
     """The scores of both runs by one measure.
 
     rmse: root mean square error, in the unit of the measure. test: paired t-test of reproduction - original,
-    with its interval. improvements: None without baselines. undefined: why means and rmse are None.
+    with its interval. improvements: None without baselines. undefined: why the means and rmse are None.
     """
 
     original_mean: float | None
@@ -66,7 +68,7 @@ class SameSystemScores:
 def compare_document_lists(
     original: Sequence[DocumentList], reproduced: Sequence[DocumentList], *, p: float = 0.9
 ) -> ListAgreements:
-    """Compare the document lists of two runs, given topic by topic in the same order."""
+    """Compare the document lists of two runs; both have the same topics in the same order."""
     topics = tuple(compare_lists(*pair, p=p) for pair in zip(original, reproduced, strict=True))
     return ListAgreements(
         topics=topics,
@@ -119,11 +121,11 @@ def root_mean_square_error(first: Vector, second: Vector) -> float:
 def improvements(original: tuple[Vector, Vector], reproduced: tuple[Vector, Vector]) -> Improvements | None:
     """Compare the improvements of two advanced runs over their baselines (Breuer et al. 2020, section 3).
 
-    original, reproduced: (scores of the advanced run, scores of its baseline); the two may have different
-    topics. Effect ratio: mean improvement of the reproduction / that of the original; 1 if the mean
-    improvements are equal, and below 0 if the effect is reversed. Relative improvement: (mean of the advanced
-    run - mean of the baseline) / mean of the baseline. DeltaRI: relative improvement of the original - that
-    of the reproduction; 0 if they are equal. None if a score is undefined.
+    original, reproduced: (scores of the advanced run, scores of its baseline). The original and the
+    reproduction may have different topics. Effect ratio: mean improvement of the reproduction divided by the
+    mean improvement of the original. It is 1 if both are equal, and negative if the effect is reversed.
+    Relative improvement: mean improvement divided by the mean of the baseline. DeltaRI: relative improvement
+    of the original minus that of the reproduction. Returns None if a score is undefined.
     """
     (a, b), (c, d) = paired(*original), paired(*reproduced)
     if undefined_reason(a, b, c, d) is not None:
@@ -140,8 +142,8 @@ def improvements(original: tuple[Vector, Vector], reproduced: tuple[Vector, Vect
     )
 
 
-def _relative(value: float, whole: float) -> float | None:
-    return value / whole if whole else None
+def _relative(value: float, divisor: float) -> float | None:
+    return value / divisor if divisor else None
 
 
 def _mean(values: Floats) -> float:

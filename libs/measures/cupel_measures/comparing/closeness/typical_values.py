@@ -1,9 +1,10 @@
-"""Typical values of a mean: the one-sided sign-flip test of every hypothesis at once (Hartigan, JASA 1969).
+"""One-sided sign-flip tests of a mean, and the interval that inverts them (Hartigan, JASA 1969).
 
-The one-sided sign-flip test of "the mean is at most c" counts the assignments of signs whose sum of
-s (d - c) is at least the observed sum of d - c. That holds exactly where the mean of d over the topics with
-sign -1 is at most c. So the means of d over random subsets of topics give p for every c, and their order
-statistics are the bounds of the interval that the test inverts. Like any sign-flip test, it assumes that the
+d are the differences by topic, and s random signs. The test of the hypothesis "the mean is at most c" counts
+the assignments of signs for which the sum of s (d - c) is at least the observed sum of d - c. This is the
+case exactly if the mean of d over the topics with sign -1 is at most c. Therefore the means of d over random
+subsets of topics, called typical values, give the p-value for every c. Their order statistics are the bounds
+of the confidence interval that inverts the test. Like any sign-flip test, this one assumes that the
 differences are symmetric about their mean.
 """
 
@@ -20,9 +21,11 @@ from cupel_measures.model import Floats
 
 @dataclass(frozen=True, eq=False)
 class TypicalValues:
-    """Subset means in ascending order, and the number of empty subsets, which count for every hypothesis.
+    """Means of random subsets of topics, from which the p-value of every hypothesis follows.
 
-    tolerance: distance within which a subset mean counts as equal to a hypothesis.
+    means: means of the nonempty subsets, ascending. empty: number of empty subsets; they count as extreme
+    under every hypothesis. tolerance: distance within which a subset mean counts as equal to the hypothetical
+    mean.
     """
 
     means: Floats
@@ -31,23 +34,23 @@ class TypicalValues:
 
     @property
     def replicates(self) -> int:
-        """Number of assignments of signs, without the observed one."""
+        """Number of assignments of signs, excluding the observed signs."""
         return len(self.means) + self.empty
 
     def p_above(self, bound: float) -> float:
-        """Return p of "the mean is at most `bound`"; a small p says that it is above."""
+        """Return the p-value of the hypothesis that the mean is at most `bound`."""
         count = int(np.searchsorted(self.means, bound + self.tolerance, "right"))
         return (1 + self.empty + count) / (1 + self.replicates)
 
     def p_below(self, bound: float) -> float:
-        """Return p of "the mean is at least `bound`"; a small p says that it is below."""
+        """Return the p-value of the hypothesis that the mean is at least `bound`."""
         count = len(self.means) - int(np.searchsorted(self.means, bound - self.tolerance, "left"))
         return (1 + self.empty + count) / (1 + self.replicates)
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """Return the interval outside of which the one-sided tests reject at level alpha.
+        """Return the confidence interval that inverts the one-sided tests at level alpha.
 
-        Its confidence is 1 - 2 alpha. It is infinite if there are too few topics for a rejection.
+        Its confidence is 1 - 2 alpha. It is infinite if there are too few topics for any rejection.
         """
         allowed = math.floor(alpha * (1 + self.replicates) + CLOSE) - 1 - self.empty
         if allowed < 0:
@@ -56,10 +59,10 @@ class TypicalValues:
 
 
 def typical_values(differences: Floats, *, flips: int = FLIPS, seed: int = 0) -> list[TypicalValues]:
-    """Return the typical values of every column: its means over random subsets of topics.
+    """Return the means of every column over random subsets of topics.
 
-    differences: float64[topics, pairs], finite. All subsets are enumerated up to EXACT topics; else `flips`
-    subsets are drawn, the same for all pairs.
+    differences: float64[topics, pairs], finite. With at most EXACT topics all subsets are enumerated; with
+    more topics `flips` random subsets are drawn. All pairs share the subsets.
     """
     largest = np.abs(differences).max(axis=0)
     quanta = _quanta(len(differences), largest)
@@ -79,7 +82,7 @@ def typical_values(differences: Floats, *, flips: int = FLIPS, seed: int = 0) ->
 
 
 def _subsets(topics: int, flips: int, seed: int) -> Iterator[Floats]:
-    """Yield float64[block, topics]: 1 for a chosen topic, else 0."""
+    """Yield blocks of subsets, float64[block, topics]: 1 for a topic in the subset, else 0."""
     if topics > EXACT:
         yield from ((1 - signs) / 2 for signs in random_signs(topics, flips, seed))
     else:

@@ -13,7 +13,7 @@ Pair = tuple[int, int]
 NO_CORRECTION = "none"
 MAX_T, HSD = "max-t", "hsd"
 SIMULTANEOUS = (MAX_T, HSD, *RANK_TESTS)
-"""Tests of all pairs of one measure at once, which correct p themselves."""
+"""Tests of all pairs by one measure at once, which correct p themselves."""
 INTERVALS = ("t", "bca")
 """Kinds of intervals; the first is the default."""
 IntervalKind = Literal["t", "bca"]
@@ -21,15 +21,16 @@ IntervalKind = Literal["t", "bca"]
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Options of a comparison; ValueError for an unknown name and a number out of range.
+    """Options of a comparison. Raises ValueError for an unknown name or a number out of range.
 
-    test: one of SIMULTANEOUS or of the paired tests TESTS; None for max-t if all pairs are compared, else for
-    the randomisation test. correction: of the paired tests, over all pairs and measures: one of CORRECTIONS
-    or "none"; None for Holm's. The simultaneous tests correct p over the pairs of each measure, so their
-    correction is None. all_pairs: compare all pairs instead of the first system with each other one. alpha:
-    largest corrected p that is significant. confidence: of the intervals; None for 1 - alpha, so that
-    intervals and verdicts agree. interval: Student's t or BCa bootstrap. permutations: replicates of every
-    resampling test; None for 100,000 for the randomisation test, and 10,000 for the simultaneous tests.
+    test: a paired test in TESTS, or one of SIMULTANEOUS. None selects max-t if all pairs are compared, else
+    the randomisation test. correction: a name in CORRECTIONS, or "none". It corrects paired tests over all
+    pairs and measures; None selects Holm's method. It must be None for a simultaneous test, which itself
+    corrects p over the pairs of each measure. all_pairs: compare all pairs; if False, compare the first
+    system with every other system. alpha: largest corrected p that is significant. confidence: confidence
+    level of the intervals; None selects 1 - alpha, so that intervals and verdicts agree. interval: "t" for
+    Student's t, "bca" for the BCa bootstrap. permutations: number of replicates of every resampling test;
+    None selects 100,000 for the randomisation test and 10,000 for the simultaneous tests.
     """
 
     test: str | None = None
@@ -65,7 +66,7 @@ class Choices:
 
     @property
     def test_name(self) -> str:
-        """The test that is used."""
+        """Name of the test, including the default."""
         return self.test or (MAX_T if self.all_pairs else next(iter(TESTS)))
 
     @property
@@ -80,12 +81,12 @@ class Choices:
 
     @property
     def correction_name(self) -> str:
-        """The correction of a paired test, or the name of a simultaneous test."""
+        """Name of the correction of a paired test, or of the simultaneous test."""
         return self.test_name if self.is_simultaneous else self.correction or next(iter(CORRECTIONS))
 
     @property
     def level(self) -> float:
-        """The confidence of the intervals."""
+        """Confidence level of the intervals."""
         return 1 - self.alpha if self.confidence is None else self.confidence
 
     @property
@@ -96,7 +97,7 @@ class Choices:
 
     @property
     def group_replicates(self) -> int:
-        """Number of replicates of the test behind groups and the best set."""
+        """Number of replicates of the test that determines the groups and the best set."""
         return self.permutations or REPLICATES
 
     def pairs(self, systems: int) -> tuple[Pair, ...]:

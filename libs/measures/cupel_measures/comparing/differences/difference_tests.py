@@ -1,8 +1,8 @@
 """Tests of the differences of pairs of systems by several measures, with intervals that agree with them.
 
-An interval has the level at which its test decides. Over several corrected tests, intervals are simultaneous:
-by Bonferroni's inequality, or by the max-T or Tukey's quantile. Where only a later step of a step-down
-correction finds a pair significant, its interval ends next to 0.
+An interval has the same level as its test. If p is corrected by Holm's method, the intervals are simultaneous
+by Bonferroni's inequality. Simultaneous tests use the max-T quantile or Tukey's quantile for the intervals
+too. If only a later step of a step-down correction finds a pair significant, the interval is cut next to 0.
 """
 
 import math
@@ -27,15 +27,16 @@ from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
 AGREEING = ("t", "randomisation")
-"""Paired tests of the mean, whose intervals can agree with them."""
+"""Paired tests of the mean: only their intervals can agree with the verdicts."""
 NO_BOUND = "with so few topics or replicates, no difference can be excluded"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestedDifference:
-    """The test of one pair by one measure. corrected_p: over all tests of its family.
+    """The test of one pair by one measure.
 
-    interval: of the mean of second - first. level: the confidence of the interval without correction.
+    corrected_p: p corrected for multiple tests. interval: interval of the mean of second - first. level:
+    confidence level for the interval of the effect size.
     """
 
     outcome: Outcome
@@ -47,7 +48,7 @@ class TestedDifference:
 def tested_differences(
     matrices: Sequence[Floats], scales: Sequence[ScaleType], pairs: Sequence[Pair], choices: Choices
 ) -> Iterator[list[TestedDifference]]:
-    """Yield the tests of all pairs by each measure. matrices: float64[topics, systems] per measure."""
+    """Yield the tests of all pairs for each measure. matrices: one float64[topics, systems] per measure."""
     if choices.is_simultaneous:
         for values, scale in zip(matrices, scales, strict=True):
             yield _simultaneous(values, scale, pairs, choices)
@@ -88,7 +89,7 @@ def _paired(values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Ch
 
 
 def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | None], Floats]:
-    """Return p corrected over all tests, and the level at which the interval of each test agrees with it.
+    """Return the corrected p of each test, and the alpha at which its interval agrees with the verdict.
 
     A test without p counts as a test with p = 1.
     """
@@ -104,7 +105,7 @@ def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | 
 
 
 def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
-    """Return the level that keeps the false coverage rate (Benjamini and Yekutieli, JASA 2005)."""
+    """Return alphas that control the false coverage rate (Benjamini and Yekutieli, JASA 2005)."""
     rejected = max(1, int(np.count_nonzero(corrected <= alpha)))
     return np.full(len(p), rejected * alpha / len(p))
 
@@ -112,13 +113,13 @@ def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
 def _paired_intervals(
     differences: Floats, tests: Sequence[Outcome], levels: Floats, differs: Sequence[bool], choices: Choices
 ) -> list[tuple[Interval, float]]:
-    """Return the interval of every pair and its level; the test names the problem of undefined scores."""
+    """Return the interval of every pair, and the confidence level for the interval of its effect size."""
     if choices.interval == "bca":
-        found = intervals(differences, confidence=choices.level, seed=choices.seed)
+        mean_intervals = intervals(differences, confidence=choices.level, seed=choices.seed)
     else:
-        found = t_intervals(differences, confidence=1 - levels)
+        mean_intervals = t_intervals(differences, confidence=1 - levels)
     results = []
-    columns = zip(found, tests, differences.T, levels.tolist(), differs, strict=True)
+    columns = zip(mean_intervals, tests, differences.T, levels.tolist(), differs, strict=True)
     for interval, test, column, level, is_significant in columns:
         result, confidence = interval, 1 - level
         if interval.value is None:
@@ -137,8 +138,8 @@ def _agreeing(
 ) -> Interval:
     """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
 
-    It inverts the randomisation test, and ends next to 0 if only a later step of Holm's correction finds the
-    pair significant.
+    For the randomisation test, the replacement is the interval that inverts the test. A bound that still
+    contradicts the verdict is moved to 0 or next to it; this can happen in later steps of Holm's correction.
     """
     if interval.value is None or interval.low is None or excludes_zero(interval) == is_significant:
         return interval
@@ -167,7 +168,7 @@ def _bounded(value: float | None, low: float, high: float) -> Interval:
 def _simultaneous(
     values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
-    """Test the pairs of systems with usable scores at once; the other pairs are undefined."""
+    """Test all pairs of systems with usable scores at once; the results of other pairs are undefined."""
     reasons = [undefined_reason(column) for column in values.T]
     usable = [system for system, reason in enumerate(reasons) if reason is None]
     column_of = {system: column for column, system in enumerate(usable)}
@@ -202,7 +203,7 @@ def _undefined(topics: int, reason: str | None, warnings: tuple[str, ...]) -> Te
 def _tested(
     values: Floats, scale: ScaleType, columns: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
-    """Return the tests of pairs of columns, as first - second."""
+    """Test pairs of columns; the differences are first - second."""
     if choices.is_rank_test:
         return _rank_tested(values, scale, columns, choices)
     options: dict[str, Any] = {
@@ -212,21 +213,21 @@ def _tested(
         "scale": scale,
     }
     if choices.test_name == HSD:
-        found: AllPairs | MaxT = randomised_hsd(values, **options)
+        result: AllPairs | MaxT = randomised_hsd(values, **options)
     else:
-        found = max_t(values, pairs=columns, **options)
-    if found.undefined is not None or found.pair_p is None:
+        result = max_t(values, pairs=columns, **options)
+    if result.undefined is not None or result.pair_p is None:
         means = [
             float(value) for value in pair_differences(values, [(b, a) for a, b in columns]).mean(axis=0)
         ]
         return [
             replace(
-                _undefined(len(values), found.undefined, found.warnings),
-                interval=Interval(mean, None, None, found.undefined),
+                _undefined(len(values), result.undefined, result.warnings),
+                interval=Interval(mean, None, None, result.undefined),
             )
             for mean in means
         ]
-    return _collected(found, values, columns)
+    return _collected(result, values, columns)
 
 
 def _rank_tested(
@@ -260,28 +261,28 @@ def _rank_tested(
     return results
 
 
-def _collected(found: AllPairs | MaxT, values: Floats, columns: Sequence[Pair]) -> list[TestedDifference]:
-    assert found.pair_p is not None
+def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair]) -> list[TestedDifference]:
+    assert result.pair_p is not None
     place_of = {
         pair: place
-        for place, pair in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True))
+        for place, pair in enumerate(zip(result.first.tolist(), result.second.tolist(), strict=True))
     }
-    low, high = _bounds(found)
-    statistic = found.t if isinstance(found, MaxT) else found.difference
+    low, high = _bounds(result)
+    statistic = result.t if isinstance(result, MaxT) else result.difference
     results = []
     for a, b in columns:
         sign, place = (1, place_of[a, b]) if (a, b) in place_of else (-1, place_of[b, a])
-        value, t, p = (float(x[place]) for x in (sign * found.difference, sign * statistic, found.pair_p))
+        value, t, p = (float(x[place]) for x in (sign * result.difference, sign * statistic, result.pair_p))
         ends = sorted((sign * float(low[place]), sign * float(high[place])))
         outcome = Outcome(
             n=len(values),
             estimate=value,
             statistic=t if math.isfinite(t) else None,
             p=p,
-            warnings=found.warnings,
+            warnings=result.warnings,
         )
-        if isinstance(found, MaxT):
-            error = float(found.error[place])
+        if isinstance(result, MaxT):
+            error = float(result.error[place])
         else:
             error = float(np.std(values[:, a] - values[:, b], ddof=1)) / len(values) ** 0.5
         interval = _bounded(value, *ends)
@@ -297,9 +298,10 @@ def _collected(found: AllPairs | MaxT, values: Floats, columns: Sequence[Pair]) 
 
 
 def _effect_level(interval: Interval, error: float, topics: int) -> float:
-    """Return the confidence of an interval of the effect size that excludes 0 exactly if `interval` does.
+    """Return a confidence level for the interval of the effect size, so that it agrees with `interval`.
 
-    It is that of the t interval with the same distance from the mean to the bound next to 0.
+    At this level, the interval of the effect size excludes 0 exactly if `interval` does. The level is that of
+    the t interval with the same bound next to 0 as `interval`.
     """
     from scipy.special import stdtr
 
@@ -307,15 +309,15 @@ def _effect_level(interval: Interval, error: float, topics: int) -> float:
         return 1.0
     value, t = interval.value, abs(interval.value) / error
     near = value - interval.low if value > 0 else interval.high - value
-    # Rounding must not turn a bound at 0 into a contradiction.
+    # Rounding must not make a bound at 0 contradict the verdict.
     critical = min(near / error, t * 0.999999) if excludes_zero(interval) else max(near / error, t * 1.000001)
     return float(1 - 2 * stdtr(topics - 1, -critical))
 
 
-def _bounds(found: AllPairs | MaxT) -> tuple[Floats, Floats]:
-    """Return the bounds of first - second; they exclude 0 exactly if the pair differs."""
-    if isinstance(found, MaxT):
-        return found.intervals
-    width = found.width or 0.0
-    low, high = found.difference - width, found.difference + width
-    return agreeing_bounds(found.difference, low, high, found.differs)
+def _bounds(result: AllPairs | MaxT) -> tuple[Floats, Floats]:
+    """Return the bounds of first - second; they exclude 0 exactly if the pair differs significantly."""
+    if isinstance(result, MaxT):
+        return result.intervals
+    width = result.width or 0.0
+    low, high = result.difference - width, result.difference + width
+    return agreeing_bounds(result.difference, low, high, result.differs)

@@ -1,1 +1,1 @@
-"""Tests of many pairs of systems at once that need no equal spreads."""
+"""Simultaneous tests of pairs of systems that do not assume equal variances."""

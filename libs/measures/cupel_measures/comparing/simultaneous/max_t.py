@@ -1,8 +1,8 @@
 """Studentised step-down max-T tests of pairs of systems, and multiple comparisons with the best.
 
 All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
-2005). The tests need no equal spreads of the differences, unlike randomised Tukey HSD. They keep the
-probability of any false positive near alpha with about ten topics or more.
+2005). Unlike randomised Tukey HSD, the tests do not assume that all differences have the same variance. With
+about ten topics or more they keep the probability of any false positive near alpha.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cupel_measures.comparing.outcomes import CLOSE, matrix, scale_warnings, undefined_reason
+from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, scale_warnings, undefined_reason
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.comparing.simultaneous.sign_flips import Mask, SignFlips
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats, Ints
 
 AT_ONCE = 1 << 20
-"""Values of r that are kept in memory at the same time."""
+"""Number of values of r that are kept in memory at the same time; `sign_flips` defines r."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -25,11 +25,11 @@ class MaxT:
     """The result of the max-T tests of some or all pairs of systems.
 
     first, second: int64[pairs], the systems of each pair. difference: float64[pairs], the mean of first -
-    second, with its standard error. t: float64[pairs], difference / error; infinite if only the error is 0.
-    critical: the 1 - alpha quantile of the largest |t| of all pairs. pair_p: float64[pairs], adjusted for
-    all pairs; None unless requested. differs: bool[pairs], whether p is at most alpha. in_best_set:
-    bool[systems], whether the system is not significantly worse than the best. undefined: why there is no
-    result.
+    second. error: float64[pairs], its standard error. t: float64[pairs], difference / error; infinite if only
+    the error is 0. critical: the 1 - alpha quantile of the largest |t| of all pairs over the replicates.
+    pair_p: float64[pairs], p adjusted for all pairs; None unless requested. differs: bool[pairs], whether the
+    adjusted p is at most alpha. in_best_set: bool[systems], whether the system is not significantly worse
+    than the best. undefined: why there is no result.
     """
 
     first: Ints
@@ -54,9 +54,9 @@ class MaxT:
     def intervals(self) -> tuple[Floats, Floats]:
         """Lower and upper bounds, float64[pairs] each, of the simultaneous intervals of the differences.
 
-        Each is difference +- critical * error. An interval excludes 0 exactly if the pair differs: where only
-        a later step of the test finds a pair significant, the interval ends next to 0. Bounds are infinite if
-        there are too few topics.
+        Each is difference +- critical * error. An interval excludes 0 exactly if the pair differs
+        significantly. If only a later step of the test finds the pair significant, the interval is cut next
+        to 0. Bounds are infinite if there are too few topics.
         """
         width = np.zeros_like(self.error)
         np.multiply(self.critical, self.error, out=width, where=self.error > 0)
@@ -69,7 +69,7 @@ class MaxT:
 def agreeing_bounds(difference: Floats, low: Floats, high: Floats, differs: Mask) -> tuple[Floats, Floats]:
     """Return bounds that exclude 0 exactly where the difference is significant, float64[pairs] each.
 
-    Cutting the interval of a significant difference at 0 loses only values that its test rejects.
+    Cutting the interval of a significant difference at 0 removes only values that the test rejects.
     """
     next_to_zero = np.nextafter(0.0, difference)
     low = np.where(differs & (difference > 0), np.maximum(low, next_to_zero), low)
@@ -87,13 +87,13 @@ def max_t(
     scale: ScaleType = "interval",
     with_p: bool = True,
 ) -> MaxT:
-    """Test all pairs of systems, or those of `pairs`, by the studentised step-down max-T method.
+    """Test all pairs of systems, or only `pairs`, by the studentised step-down max-T method.
 
-    scores: float64[topics, systems]. t is the mean difference over its standard error. A replicate flips the
-    signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a pair is
-    (1 + r) / (1 + replicates), where r replicates have a |t| of at least the pair's among this and the later
-    pairs; p never decreases in this order. with_p: also return p. It is not needed for the verdicts, and
-    takes most of the time for hundreds of systems.
+    scores: float64[topics, systems]. t is the mean difference divided by its standard error. A replicate
+    flips the signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a
+    pair is (1 + r) / (1 + replicates). r is the number of replicates in which this pair or a later one
+    reaches the observed |t| of the pair. p never decreases in this order. with_p: whether to compute p. The
+    verdicts do not need it, and for hundreds of systems it takes most of the time.
     """
     values = matrix(scores)
     systems = values.shape[1]
@@ -107,7 +107,7 @@ def max_t(
     differs, critical = _step_down(flips, _family(systems, first, second), largest, alpha)
     return replace(
         result,
-        difference=flips.means[first] - flips.means[second],
+        difference=mean(values[:, first] - values[:, second]),
         error=flips.errors[first, second],
         t=flips.to_t(flips.observed[first, second]),
         critical=float(flips.to_t(np.array(critical))),
@@ -165,8 +165,8 @@ def _family(systems: int, first: Ints, second: Ints) -> Mask:
 def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) -> tuple[Mask, float]:
     """Return whether each pair differs, bool[systems, systems], and the critical r of the first step.
 
-    Each step rejects the pairs above the quantile of the largest r of the pairs that remain. largest:
-    float64[replicates], the largest absolute r of all pairs.
+    Each step rejects the pairs whose absolute r exceeds a quantile of the largest absolute r of the remaining
+    pairs. largest: float64[replicates], the largest absolute r of all pairs.
     """
     strength = np.abs(flips.observed)
     allowed = allowed_exceedances(alpha, flips.replicates)
@@ -197,9 +197,9 @@ def allowed_exceedances(alpha: float, replicates: int) -> int:
 
 
 def _quantile(largest: Floats, allowed: int) -> float:
-    """Return the r that is exceeded by at most `allowed` of the replicates; at most 1.
+    """Return the r that at most `allowed` replicates exceed; the result is at most 1.
 
-    The tolerance makes equal statistics with different rounding errors ties, which are not significant.
+    A tolerance is added, so that statistics that differ only by rounding errors are ties and not significant.
     """
     if allowed < 0 or allowed >= len(largest):
         return 1.0
@@ -215,10 +215,10 @@ def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed:
     """
     order = np.argsort(-largest, kind="stable")
     size = 2 * (allowed + 1)
-    found = np.zeros(0)
+    maxima = np.zeros(0)
     for begin in range(0, len(order), size):
-        found = np.concatenate([found, _maxima(flips, remaining, order[begin : begin + size])])
-        bound = _quantile(found, allowed)
+        maxima = np.concatenate([maxima, _maxima(flips, remaining, order[begin : begin + size])])
+        bound = _quantile(maxima, allowed)
         if begin + size >= len(order) or largest[order[begin + size]] + CLOSE <= bound:
             break
     return bound
@@ -227,7 +227,7 @@ def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed:
 def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
     """Return the step-down adjusted p, float64[pairs]."""
     strength = np.abs(flips.observed[first, second])
-    order = np.argsort(strength, kind="stable")  # the last step first
+    order = np.argsort(strength, kind="stable")  # weakest pair first
     a, b = first[order], second[order]
     weights, bounds = flips.weights[a, b][:, None], (strength[order] - CLOSE)[:, None]
     reached = np.zeros(len(order), dtype=np.int64)
@@ -248,10 +248,11 @@ def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
 
 
 def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
-    """Return the statistics of all replicates, for the tests of all pairs and of the best.
+    """Return the statistics of the replicates for the test of all pairs and the test of the best system.
 
     The first result is the largest absolute r of all pairs, float64[replicates]. The second, int64[systems],
-    counts the replicates in which the largest r of any other system minus this one reaches the observed one.
+    is a number of replicates: those in which the largest r of another system minus this system reaches its
+    observed value.
     """
     advantage = flips.observed.max(axis=0)[:, None]
     reached = np.zeros(len(advantage), dtype=np.int64)

@@ -29,7 +29,7 @@ extension: Any = compiled
 
 Mask = NDArray[np.bool_]
 BLOCK = 256
-"""Replicates per block, so that a block's arrays stay in the processor cache."""
+"""Number of replicates per block, so that the arrays of a block stay in the processor cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +112,10 @@ class SignFlips:
         return t
 
     def largest(self, weights: Floats, replicates: Ints | slice = slice(None)) -> Iterator[Floats]:
-        """Yield float64[systems, block]: the largest r of any other system minus this one, at least 0.
+        """Yield float64[systems, block]: the largest r of another system minus this system, at least 0.
 
-        weights: those of the pairs that count, symmetric; 0 for the others. The maximum over the systems is
-        the largest absolute r of all these pairs.
+        weights: as `SignFlips.weights`, but 0 for pairs to ignore; symmetric. The maximum over the systems is
+        the largest absolute r of all pairs that are not ignored.
         """
         sums = self.sums[:, replicates]
         for begin in range(0, sums.shape[1], BLOCK):
@@ -132,12 +132,12 @@ def _largest(sums: Floats, weights: Floats) -> Floats:
     """Return `SignFlips.largest` of one block. Every pair is computed once, for both of its systems."""
     if extension is None:
         return _largest_without_extension(sums, weights)
-    found = extension.largest(sums, np.ascontiguousarray(weights), len(sums))
-    return np.frombuffer(found).reshape(sums.shape)
+    largest = extension.largest(sums, np.ascontiguousarray(weights), len(sums))
+    return np.frombuffer(largest).reshape(sums.shape)
 
 
 def _largest_without_extension(sums: Floats, weights: Floats) -> Floats:
-    """Return `_largest` by numpy: the same numbers, but several times slower."""
+    """Return the same numbers as `_largest` with numpy alone, several times slower."""
     above, below, scratch = (np.zeros_like(sums) for _ in range(3))
     for system in range(len(sums) - 1):
         others = slice(system + 1, None)

@@ -17,9 +17,9 @@ from cupel_measures.model import Floats
 
 @dataclass(frozen=True)
 class SignalRatio:
-    """The variance of systems divided by a variance of error on one topic, and its confidence interval.
+    """The variance of systems divided by the error variance on one topic, with its confidence interval.
 
-    On n topics the error variance is divided by n, so the coefficient is n r / (1 + n r).
+    On n topics the error variance is divided by n, so a ratio r has the coefficient n r / (1 + n r).
     """
 
     value: float
@@ -37,7 +37,7 @@ class SignalRatio:
     def topics_needed(self, target: float) -> tuple[int | None, int | None, int | None]:
         """Return the number of topics for which the coefficient is `target`, and its interval.
 
-        None where no number of topics is enough.
+        A number is None if no number of topics is enough.
         """
         value, low, high = (_needed(ratio, target) for ratio in (self.value, self.high, self.low))
         return value, low, high
@@ -55,8 +55,8 @@ def _needed(ratio: float, target: float) -> int | None:
 class VarianceComponents:
     """The components of the variance of scores, estimated by analysis of variance.
 
-    systems, topics: their numbers. system, topic, residual: the variance components, at least 0.
-    system_square, topic_square, residual_square: the mean squares.
+    systems, topics: numbers of systems and topics. system, topic, residual: the variance components, at least
+    0. system_square, topic_square, residual_square: the mean squares.
     """
 
     systems: int
@@ -105,7 +105,7 @@ class VarianceComponents:
         return (self.systems - 1) * (self.topics - 1)
 
     def _quantiles(self, confidence: float, df: float) -> tuple[float, float]:
-        """Return the upper and the lower quantile of the F distribution with systems - 1 and `df` degrees."""
+        """Return the upper and the lower quantile of F with systems - 1 and `df` degrees of freedom."""
         from scipy.special import chdtri, fdtri
 
         degrees, tail = self.systems - 1, (1 - confidence) / 2
@@ -120,7 +120,10 @@ class VarianceComponents:
         return max(0.0, self.system_square / (self.residual_square * quantile) - 1) / self.topics
 
     def _absolute(self, unbounded: float, residual: float, topic: float) -> float:
-        """Return a bound of the ratio, from the quantiles of F for infinite, residual and topic degrees."""
+        """Return a bound of the ratio, from quantiles of F.
+
+        unbounded, residual, topic: quantiles for the degrees of freedom infinity, residual and topic.
+        """
         system_square, residual_square = self.system_square, self.residual_square
         signal = system_square**2 - unbounded * system_square * residual_square
         signal += (unbounded - residual) * residual * residual_square**2
@@ -134,8 +137,8 @@ class VarianceComponents:
 def variance_components(scores: Sequence[Sequence[float]] | Floats) -> VarianceComponents | None:
     """Return the variance components of scores, float64[topics, systems].
 
-    None for fewer than two systems or topics, and for unusable scores. Variances that are rounding errors are
-    0.
+    Returns None for fewer than two systems or topics, and for unusable scores. Rounding errors of variances
+    become 0.
     """
     values = matrix(scores)
     topics, systems = values.shape

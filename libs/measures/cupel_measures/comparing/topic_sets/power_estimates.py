@@ -1,7 +1,7 @@
 """Required differences of means, and the sampling error of the discriminative power of measures.
 
-Like the bootstrap test (`resampling.discriminative_power`), they test all pairs of systems. All pairs and
-measures share the replicates.
+Like `resampling.discriminative_power`, the functions test all pairs of systems. All pairs and measures share
+the replicates.
 """
 
 import math
@@ -16,14 +16,14 @@ from cupel_measures.grammar.parameters import exact
 from cupel_measures.model import Floats, Ints
 
 AT_ONCE = 256
-"""Pairs whose replicates are kept in memory at the same time."""
+"""Number of pairs whose replicates are kept in memory at the same time."""
 SAMPLES = 1_000
-"""Number of bootstrap samples of topics from which the error of a power is estimated."""
+"""Number of bootstrap samples of topics from which the sampling error of the power is estimated."""
 
 
 @dataclass(frozen=True)
 class PowerDifference:
-    """The difference of the powers of two measures, in percent of the pairs, and its confidence interval."""
+    """The difference between the powers of two measures, in percent of the pairs, with its interval."""
 
     value: float
     low: float
@@ -41,8 +41,8 @@ def required_difference(
 
     scores: float64[topics, systems]. Sakai, SIGIR 2006, section 3: for each pair, take the bootstrap sample
     with the K-th largest |t|, where K = alpha B, and the absolute difference of means in that sample. The
-    result is the largest of these over all pairs. None for fewer than two systems or topics, and for unusable
-    scores.
+    result is the largest such difference over all pairs. It is None for fewer than two systems or topics, and
+    for unusable scores.
     """
     values = matrix(scores)
     first, second = np.triu_indices(values.shape[1], 1)
@@ -79,8 +79,9 @@ def significant_pairs_by_sample(
 ) -> Ints:
     """Return int64[samples]: the number of pairs that differ significantly in a bootstrap sample of topics.
 
-    scores: float64[topics, systems], at least two of each. A pair differs by the two-sided paired t-test at
-    `alpha`. The bootstrap test is not used, because it would need bootstrap samples of each sample.
+    scores: float64[topics, systems], with at least two topics and two systems. Pairs are tested by the
+    two-sided paired t-test at level alpha. The bootstrap test is not used, because it would need bootstrap
+    samples of each sample.
     """
     from scipy.special import stdtrit
 
@@ -110,11 +111,12 @@ def power_difference(
 ) -> PowerDifference:
     """Return the power of the first measure minus that of the second, with its interval over topics.
 
-    significant: the numbers of pairs that differ by each measure. by_sample: the same numbers for bootstrap
-    samples of topics that the measures share (`significant_pairs_by_sample`). The interval estimates the
-    expected difference on samples of the same number of topics. The power is larger on bootstrap samples
-    than on the topics themselves, because the samples vary more. Therefore the deviations of the samples are
-    taken from their own mean, and the quantiles of these deviations are subtracted from the difference.
+    significant: the numbers of pairs that differ significantly by each measure. by_sample: the same numbers
+    for bootstrap samples of topics that the measures share (`significant_pairs_by_sample`). The interval
+    estimates the expected difference on samples of the same number of topics. The power is larger on
+    bootstrap samples than on the topics themselves, because the samples vary more. Therefore the deviations
+    of the samples are taken from their own mean, and the quantiles of these deviations are subtracted from
+    the difference.
     """
     value = 100.0 * (significant[0] - significant[1]) / pairs
     first, second = (np.asarray(numbers, dtype=np.int64) for numbers in by_sample)

@@ -16,7 +16,7 @@ BUILT_IN = ("cartesian", "observed")
 """Label sets that every collection has (TOMA, CIKM 2021, 3.2)."""
 LONGEST_SCALE = 1_000_001
 LONGEST_WITHOUT = 20
-"""Longest scale whose default threshold, the second label, causes no warning."""
+"""Number of labels up to which the default threshold, the second label, causes no warning."""
 
 NAME = declare(
     "aspect-name",
@@ -34,7 +34,7 @@ LABEL_TWICE = declare(
     "aspect-label-twice",
     "error",
     "a label occurs twice in one aspect",
-    "keep it in one place: labels, lowest or unjudged",
+    "list it once, under labels, lowest or unjudged",
 )
 THRESHOLD = declare(
     "aspect-threshold",
@@ -103,7 +103,7 @@ def label_sets_from(declared: Mapping[str, Any], aspects: Sequence[Aspect]) -> d
 
 
 def read_aspects(place: Place) -> tuple[Aspect, ...]:
-    """Return the valid aspects of this place, and report errors."""
+    """Return the valid aspects in the mapping at `place`. Report errors in the others."""
     places = place.mapping("aspects by name, such as {relevance: {labels: [0, 1, 2]}}")
     if place.value == {}:
         place.wrong(LABELS, "expected at least one aspect, such as {relevance: {labels: [0, 1, 2]}}")
@@ -165,7 +165,7 @@ def _is_bare(name: str) -> bool:
 
 
 def _scale(place: Place) -> Sequence[Label] | None:
-    """Return the ordered labels. Consecutive integers become a range, so that each scale has one form."""
+    """Return the ordered labels. Consecutive integers become a range, so that equal scales compare equal."""
     labels = _range(place) if isinstance(place.value, dict) else _labels(place)
     if labels is None:
         return None
@@ -214,7 +214,7 @@ def _labels(place: Place) -> tuple[Label, ...] | None:
 
 
 def _label(place: Place) -> Label | None:
-    """Read a label without spaces; a word in the syntax of an integer becomes an integer."""
+    """Read a label. Spaces are not allowed. A word in the syntax of an integer becomes an integer."""
     word = place.word("a label: an integer or a word")
     if word is None:
         return None
@@ -281,7 +281,7 @@ def _ascending(
 
 
 def read_number(place: Place) -> float | Fraction | None:
-    """Return the number of this place exactly, at most MOST, or report an error and return None."""
+    """Return the exact number at `place`. Report an error and return None if it is invalid or above MOST."""
     word = place.word("a number") or ""
     if re.fullmatch(
         r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[+-]?[0-9]+/[0-9]*[1-9][0-9]*", word
@@ -299,7 +299,7 @@ def _shown(values: Sequence[object]) -> str:
 
 
 def read_label_sets(place: Place, aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the valid label sets of this place, and report errors."""
+    """Return the valid label sets in the mapping at `place`. Report errors in the others."""
     places = place.mapping(
         "label sets by name, such as {possible: {aspects: [a, b], tuples: [[0, x], [1, y]]}}"
     )

@@ -1,4 +1,4 @@
-"""Meaning of the words of a qrels file on the scale of an aspect, declared or inferred."""
+"""Conversion of the words of a qrels file to label indices, for declared and inferred scales."""
 
 import re
 from dataclasses import replace
@@ -38,18 +38,18 @@ SCALE_TOO_LONG = declare(
 INTEGER = re.compile(rb"[+-]?[0-9]{1,1000}")
 """Syntax of an integer grade."""
 WRONG = ABSENT - 1
-"""This and smaller values are not labels; each denotes a kind of error."""
+"""Values up to this one are not label indices. Each stands for a kind of error (ERRORS)."""
 ERRORS = {WRONG: NOT_INTEGER, WRONG - 1: NOT_DECLARED, WRONG - 2: ABOVE_SCALE, WRONG - 3: SCALE_TOO_LONG}
 _CODES = {code: label for label, code in ERRORS.items()}
 
 
 def unscaled(name: str) -> Aspect:
-    """Return an aspect whose scale is inferred: integers from 0 to the highest grade, at least 1."""
+    """Return an aspect whose scale is to be inferred: from 0 to the highest grade, and at least to 1."""
     return Aspect(name=name, labels=range(0), inferred=True)
 
 
 class LabelScale(dict[bytes, int]):
-    """Label index of each word of a file on the scale of an aspect, computed on first use."""
+    """Dict from the words of a file to label indices of an aspect. Entries are computed on first use."""
 
     def __init__(self, aspect: Aspect) -> None:
         self.aspect = aspect
@@ -63,7 +63,7 @@ class LabelScale(dict[bytes, int]):
 
     @staticmethod
     def _lowest(label: Label) -> int:
-        """Keep a negative grade, because Bpref and infAP need it; read others as the lowest label."""
+        """Return NEGATIVE for a negative grade in `lowest`, because Bpref and infAP need it, else 0."""
         return NEGATIVE if isinstance(label, int) and label < 0 else 0
 
     def _inferred(self, word: bytes) -> int:
@@ -86,7 +86,7 @@ class LabelScale(dict[bytes, int]):
         return _CODES[ABOVE_SCALE if above else NOT_DECLARED]
 
     def settled(self) -> Aspect:
-        """Return the aspect with its scale, inferred from the words so far if it was not declared."""
+        """Return the aspect with its scale. An inferred scale covers all words that were looked up so far."""
         labels = range(max(self.highest, 1) + 1) if self.aspect.inferred else self.aspect.labels
         return replace(self.aspect, labels=labels)
 

@@ -46,12 +46,15 @@ Scores = Mapping[bytes, Decimal]
 
 @dataclass(frozen=True)
 class Steps:
-    """Division of scores into labels: one number between each two neighbouring labels, ascending.
+    """Division of scores into labels.
 
-    shares: whether the numbers are shares. Of n documents, those at a position up to the first share of n get
-    the best label, and so on. The position of a document is 1 + the number of larger scores, so ties share
-    the best position. Otherwise the numbers are thresholds: a score of at least the last one gets the best
-    label.
+    numbers: one number for each pair of adjacent labels, ascending. shares: whether the numbers are shares;
+    if False, they are thresholds.
+
+    - Shares: the position of a document is 1 + the number of larger scores, so ties share the best position.
+      Of n documents, those at a position up to numbers[0] * n get the best label, those up to numbers[1] * n
+      the next one, and so on.
+    - Thresholds: a score of at least the last number gets the best label, and so on.
     """
 
     numbers: tuple[Fraction, ...]
@@ -92,7 +95,7 @@ def read_steps(place: Place, parts: Mapping[str, Place], aspect: Aspect) -> Step
 
 
 def _problem(way: str, numbers: Sequence[Fraction], aspect: Aspect) -> str | None:
-    """Return an error message about the numbers, or None."""
+    """Return an error message about the numbers, or None if they are valid. way: shares or thresholds."""
     shown = ", ".join(f"{float(number):g}" for number in numbers[:10])
     if len(numbers) != len(aspect.labels) - 1:
         labels = len(aspect.labels)

@@ -1,6 +1,7 @@
 """Hand-written YAML and JSON as a tree of words, with line numbers and findings.
 
-Every scalar is the word as typed (`no` is "no", `1` is "1"); the reader of a place decides its type.
+Every scalar is kept as the word that was typed (`no` is "no", `1` is "1"). The code that reads a value
+determines its type.
 """
 
 import difflib
@@ -35,7 +36,7 @@ OTHER_KIND = declare(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A YAML or JSON document: its name in findings, its tree, the line of each path, and its findings."""
+    """A YAML or JSON document. name: its name in findings. root: its tree. lines: the line of each path."""
 
     name: str
     root: Tree
@@ -47,18 +48,18 @@ class Document:
         return Place(self, (), self.root)
 
     def over(self, data: Mapping[str, Any]) -> "Document":
-        """Return the document, extended by those keys of `data` that its mapping lacks."""
+        """Return the document with the additional keys of `data`. Its own keys take precedence."""
         return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
 
     def line(self, path: Path) -> int | None:
-        """Return the line of `path`, or of the innermost place around it that has one."""
+        """Return the line of `path`, or of its innermost parent with a known line."""
         around = (path[:depth] for depth in range(len(path), 0, -1))
         return next((self.lines[outer] for outer in around if outer in self.lines), None)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a document with its value. Its readers report errors and continue."""
+    """A value in a document, and its path. The methods report errors as findings and do not raise them."""
 
     document: Document
     path: Path
@@ -68,7 +69,7 @@ class Place:
         return "".join(f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in self.path).removeprefix(".")
 
     def wrong(self, code: str, message: str) -> None:
-        """Add a finding about this place."""
+        """Add a finding about this value."""
         where = f"{self}: " if self.path else ""
         sample = self.value[:80] if isinstance(self.value, str) else None
         line = self.document.line(self.path)
@@ -77,14 +78,14 @@ class Place:
         )
 
     def mapping(self, expected: str) -> dict[str, "Place"]:
-        """Return the places of a mapping by key; report any other value and return no places."""
+        """Return the values of a mapping by key. If the value is not a mapping, report it and return {}."""
         if isinstance(self.value, dict):
             return {key: Place(self.document, (*self.path, key), value) for key, value in self.value.items()}
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
         return {}
 
     def keys(self, expected: str, *, needed: Iterable[str], also: Iterable[str]) -> dict[str, "Place"]:
-        """Return the places of a mapping with declared keys. Report unknown and missing keys."""
+        """Return the values of a mapping with known keys. Report unknown and missing keys."""
         places = self.mapping(expected)
         known = [*needed, *also]
         for key in places.keys() - set(known):
@@ -95,7 +96,7 @@ class Place:
         return {key: place for key, place in places.items() if key in known}
 
     def items(self, expected: str) -> list["Place"]:
-        """Return the places of a list; report any other value and return no places."""
+        """Return the values of a list. If the value is not a list, report it and return []."""
         if isinstance(self.value, list):
             return [Place(self.document, (*self.path, i), value) for i, value in enumerate(self.value)]
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
@@ -110,7 +111,7 @@ class Place:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the known word closest to `word`, or at all known words."""
+    """Return a hint that names the known word closest to `word`, or the known words if none is close."""
     names = list(known)
     close = difflib.get_close_matches(word, names, 1, 0.6)
     if close:

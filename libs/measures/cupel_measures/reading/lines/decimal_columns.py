@@ -22,7 +22,10 @@ _SPLITTER = 134217729.0  # 2^27 + 1 splits a double into two halves (Veltkamp)
 
 
 def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
-    """Return the value of each field, float64[n], and the rows that are not numbers, int64[k] (value 0)."""
+    """Return the value of each field, float64[n], and the rows that are not numbers, int64[k].
+
+    The value of such a row is 0.
+    """
     begin, words = start, text.words[start]
     sign = words & _U(0xFF)
     negative = sign == _U(ord("-"))
@@ -52,7 +55,7 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
 
 
 def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
-    """Return the rows that are not one to eight digits, int64[k]; almost all ranks are."""
+    """Return the rows whose field is not one to eight digits, int64[k]. Almost no rank is such a field."""
     length = end - start
     words = text.words[start]
     words ^= _ZEROS
@@ -65,15 +68,15 @@ def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
 def _first_point(words: Words) -> Ints:
     """Return the position of the first point in each word; 8 if there is none."""
     other = words ^ _DOTS
-    found = (other - _ONES) & ~other & _HIGHS
-    return (np.bitwise_count((found & (~found + _U(1))) - _U(1)) >> 3).astype(np.int64)
+    points = (other - _ONES) & ~other & _HIGHS
+    return (np.bitwise_count((points & (~points + _U(1))) - _U(1)) >> 3).astype(np.int64)
 
 
 def _eight(word: Words, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
     """Return the value of the first `count` (0 to 8) digits of each word, and whether they are digits.
 
     This overwrites `word`. It shifts the digits to the end of the word, so that zeros precede them, and then
-    combines neighbours: digits to pairs, pairs to fours, fours to eight.
+    combines adjacent numbers: digits to pairs, pairs to fours, fours to eight.
     """
     word ^= _ZEROS
     word <<= (64 - 8 * count).view(np.uint64)  # in numpy, a shift by 64 gives 0
@@ -100,7 +103,7 @@ def _quotients(digits: Words, places: Ints) -> Floats:
 
     Below 2^53, both are exact doubles, so the division rounds once. Above, a second quotient of the exact
     remainder corrects the first one. If their sum is too close to the middle of two doubles, which is rare,
-    Python's integers decide.
+    the result is computed with Python's integers.
     """
     numerator, tens = digits.astype(np.float64), _FLOAT_TENS[places]
     values: Floats = numerator / tens

@@ -23,7 +23,8 @@ SORTED_AS_WORDS = 64
 class Documents:
     """Documents of some topics, grouped by topic.
 
-    start, length: int64[n], the ids in `text`. score: float64[n], as compared. offsets: int64[T + 1].
+    start, length: int64[n], position of each id in `text`. score: float64[n], in the precision of comparison.
+    offsets: int64[T + 1].
     """
 
     text: Text
@@ -62,7 +63,7 @@ class Documents:
         )
 
     def tie_bounds(self) -> Ints:
-        """Return where groups of equal scores start, int64[groups + 1]; documents are in score order."""
+        """Return where groups of equal scores start, int64[groups + 1]. Documents must be in score order."""
         new = np.empty(len(self) + 1, bool)
         new[0] = new[-1] = True
         np.not_equal(self.score[1:], self.score[:-1], out=new[1:-1])

@@ -25,7 +25,7 @@ def metadata_of(
 ) -> tuple[Mapping[str, Any] | None, Finding | None]:
     """Return the metadata in `comments` (line number, text from `#` on), or a finding if it is invalid.
 
-    Values stay text, so that a version 1.10 does not become the number 1.1.
+    Values are kept as text, so that a version 1.10 does not become the number 1.1.
     """
     start = end = None
     for place, (_, text) in enumerate(comments):
@@ -67,10 +67,10 @@ def _mapping(text: str) -> Mapping[str, Any]:
             return super().compose_node(parent, index)
 
     try:
-        value = yaml.load(text, Loader)  # a BaseLoader builds nothing but text
+        value = yaml.load(text, Loader)  # a BaseLoader reads every scalar as text
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise ValueError("expected a mapping")
-    json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate, which no output could hold
+    json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate, which is not valid UTF-8
     return value

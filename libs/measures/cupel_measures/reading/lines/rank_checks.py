@@ -126,7 +126,7 @@ class _RankChecker:
             self._count(DEPTH, names, lines, np.diff(documents.offsets) > self.depth)
 
     def _check_ranks(self, names: list[str], lines: Ints, documents: Documents, rank: Floats) -> None:
-        """Compare ranks with the order by score; `rank` is in that order."""
+        """Compare ranks with the order by score. documents, rank: in this order."""
         heads, count = documents.offsets[:-1], np.diff(documents.offsets)
         lowest, highest = np.minimum.reduceat(rank, heads), np.maximum.reduceat(rank, heads)
         equal = (count > 1) & (lowest == highest)
@@ -187,10 +187,10 @@ class _RankChecker:
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """Return the ranking of `rows`, None if there are errors, and the topics that ranks order differently.
+    """Return the ranking of `rows`, and the topics that ranks order differently.
 
-    Add duplicates and warnings to the findings of `rows`. Check the order only in blocks in which every score
-    and rank is a number.
+    The ranking is None if there are errors. Add duplicates and warnings to the findings of `rows`. Check the
+    order only in blocks in which every score and rank is a number.
     """
     names, offsets, order = _by_topic(rows)
     starts = np.concatenate([[0], np.cumsum(rows.length, dtype=np.int64)])
@@ -233,7 +233,7 @@ def _by_topic(rows: RunRows) -> tuple[list[str], Ints, Ints | None]:
 
 
 def _documents(rows: RunRows, starts: Ints, chosen: Ints, offsets: Ints) -> Documents:
-    """Return the chosen rows, in file order within a topic, with their own text."""
+    """Return the chosen rows, in file order within a topic, with a copy of their ids."""
     length = rows.length[chosen].astype(np.int64)
     if int(chosen[-1]) - int(chosen[0]) == len(chosen) - 1 and (np.diff(chosen) == 1).all():
         text = Text.of(rows.ids[int(starts[chosen[0]]) : int(starts[chosen[-1] + 1])])
@@ -244,7 +244,7 @@ def _documents(rows: RunRows, starts: Ints, chosen: Ints, offsets: Ints) -> Docu
 
 
 def concatenated_pieces(data: bytes, start: Ints, length: Ints) -> bytes:
-    """Return pieces of `data`, concatenated."""
+    """Return the pieces data[start[i]:start[i] + length[i]], concatenated."""
     return np.frombuffer(data, np.uint8)[concatenate_ranges(start, length)].tobytes()
 
 

@@ -56,8 +56,8 @@ class RunRows:
     """Rows of a run in file order, as columns, with the findings so far.
 
     names: topics in order of appearance. topic: int32[n], indices into `names`. ids: concatenated document
-    ids. length: int32[n], bytes of each id. line, column: int32[n], place of the document. good: bool[n],
-    whether score and rank are numbers.
+    ids. length: int32[n], bytes of each id. line, column: int32[n], position of the document id in the
+    file. good: bool[n], whether score and rank are numbers.
     """
 
     names: list[bytes]
@@ -95,9 +95,10 @@ def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
 
 
 def _blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
-    """Yield blocks of complete lines; only a line beyond the length limit comes without its newline.
+    """Yield blocks of complete lines.
 
-    Raise Refused if the stream does, after yielding the complete lines before the damage.
+    A line above the length limit is yielded before its newline is read, and the last line can lack a newline.
+    If the stream raises Refused, yield the complete lines before the damage first, then raise it.
     """
     kept, first, broken = b"", True, None
     while broken is None:
@@ -118,7 +119,7 @@ def _blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
 
 
 def _chunk(stream: BinaryIO) -> tuple[bytes, Refused | None]:
-    """Return about BLOCK bytes, fewer at the end, and the refusal if the stream is damaged."""
+    """Return about BLOCK bytes, fewer at the end, and the exception if the stream is damaged."""
     pieces, size = [], 0
     try:
         while size < BLOCK and (piece := stream.read1(BLOCK - size)):  # type: ignore[attr-defined]
@@ -193,7 +194,7 @@ class _LineParser:
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
             at = line.find(b"\r", 0, len(line) - 1)
-            if at < 0 or _not_text(line) is not None:  # such a line is reported as not being text
+            if at < 0 or _not_text(line) is not None:  # this line is reported as not text
                 continue
             if self.findings.room(LINE_ENDS):
                 message = "carriage return without a newline"
@@ -205,7 +206,7 @@ class _LineParser:
         return b"\n".join(lines)
 
     def _within_limits(self, data: bytes) -> tuple[bytes, bool]:
-        """Return `data` before the first line that exceeds a limit, and whether that is all of it."""
+        """Return the lines of `data` before the first one above a limit, and whether these are all lines."""
         breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == text_columns.NEWLINE)
         wide = np.flatnonzero(np.diff(breaks, prepend=-1) - 1 > self.limits.line)
         narrow = int(wide[0]) if wide.size else len(breaks)

@@ -1,7 +1,7 @@
 """Splitting of a block of lines into fields, in numpy: the start and end of each of the six fields.
 
 Almost all lines of runs have six fields and single separators. A block of such lines needs one search for
-white space. Other blocks take a general path, also without a loop over lines.
+white space. Other blocks are split by a slower method, which does not loop over lines either.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Bytes with their words: `words[i]` is the eight bytes from i as a little-endian number."""
+    """Bytes and 8-byte words: `words[i]` is the little-endian number of the eight bytes from i."""
 
     data: bytes
     words: Words
@@ -77,7 +77,7 @@ def columns_of(text: Text) -> Columns:
 
 
 def regular_columns(text: Text, width: int) -> Columns | None:
-    """Return the columns if every line has `width` fields with single separators and no margins, else None.
+    """Return the columns if every line is `width` fields with single separators between them, else None.
 
     `text` consists of complete lines of any bytes.
     """

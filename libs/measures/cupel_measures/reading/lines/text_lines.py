@@ -13,8 +13,8 @@ LINE_ENDS = declare(
 def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[bytes]:
     """Return the lines of a text file, without a byte order mark.
 
-    Report and empty lines that are not text (under `code`) or contain a lone carriage return
-    (qrels-line-ends).
+    Report lines that are not text (as `code`) or contain a lone carriage return (as qrels-line-ends). Such
+    lines are returned as empty lines.
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         findings.add(Finding(code=code, message="the file is UTF-16", file=name, line=1, column=1))

@@ -12,7 +12,7 @@ Without = Callable[[str, str], str]
 TRIED = 50
 """Number of topics from which affixes are guessed."""
 LONGEST = 100
-"""Longest affix that is tried, in characters."""
+"""Length of the longest affix that is considered, in characters."""
 
 NONE_IN_COMMON = declare(
     "run-topics-none",
@@ -91,7 +91,7 @@ def _plain(topic: str) -> str:
 
 
 def _tails(topic: str) -> Iterable[tuple[str, str]]:
-    """Yield pairs of a prefix and the rest."""
+    """Yield each prefix of an id, with the rest of the id."""
     return ((topic[:i], topic[i:]) for i in range(1, min(len(topic), LONGEST)))
 
 
@@ -112,9 +112,9 @@ def _affix(
     without: Without,
     same: Callable[[str], str],
 ) -> tuple[str, int]:
-    """Return the most common affix of `longer` beyond known ids, and how many known ids it explains.
+    """Return the most common affix that known ids lack in `longer`, and the number of known ids it matches.
 
-    An affix of digits alone is ignored, because 401 and 1 are just two numbers.
+    same: normalisation of ids. An affix of digits only is ignored, because 401 and 1 are different numbers.
     """
     affixes = Counter(cut for topic in longer[:TRIED] for cut, left in pieces(topic) if same(left) in known)
     for affix, _ in affixes.most_common():

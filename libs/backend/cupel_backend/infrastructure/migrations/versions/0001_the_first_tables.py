@@ -8,7 +8,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# A copy of the tables at that time, because later changes of tables.py must not change this migration.
+# A copy of the first tables, because later changes of tables.py must not change this migration.
 metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",

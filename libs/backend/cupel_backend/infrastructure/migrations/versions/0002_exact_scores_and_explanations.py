@@ -1,7 +1,7 @@
 """Add exact scores and explanations.
 
-Existing scores get no exact score, because the database does not have the data to compute them. A leaderboard
-with such a score is sorted by floats, as before, until its next qrels version.
+Existing scores get no exact value, because the database lacks the data to compute it. A leaderboard with such
+a score is sorted by floats, as before, until its next qrels version.
 """
 
 import sqlalchemy as sa

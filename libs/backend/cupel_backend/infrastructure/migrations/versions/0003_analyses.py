@@ -1,6 +1,7 @@
 """Add analyses of leaderboards.
 
-The migration adds no analyses for existing leaderboards: the scheduler detects that and queues them.
+The migration adds no analyses for existing leaderboards. The scheduler detects missing analyses and queues
+them.
 """
 
 import sqlalchemy as sa
