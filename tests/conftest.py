@@ -26,9 +26,16 @@ SHARE_OF_EXAMPLES = 5
 FEWEST_EXAMPLES = 6
 """`make test` draws a fifth of the examples of a property test, but never fewer than these."""
 
-TRANSLATORS = ("tests/gateway/", "tests/client/online/")
-"""Tests of layers that only translate: below them, the backend's tests run on both sizes of the service."""
-PRODUCTION_EVERY = 4
+PRODUCTION_EVERY = {
+    "tests/gateway/": 4,
+    "tests/client/online/": 4,
+    "tests/backend/audits/": 2,
+    "tests/backend/scores/": 2,
+}
+"""Folder -> n: `make test` runs every nth of its production-size tests, and all on the embedded size.
+
+These layers send few statements of their own. The tests of the layers below them run on both sizes.
+"""
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -64,7 +71,8 @@ def reduce_examples(items: list[pytest.Item]) -> None:
 def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run only every nth set of parameters of a test that is marked `sampled(every=n)`.
 
-    All tests of TRANSLATORS run on the embedded size, and only every nth of them on the production size.
+    All tests in the folders of PRODUCTION_EVERY run on the embedded size, and every nth of them on the
+    production size too.
     """
     seen: Counter[str] = Counter()
     deselected = []
@@ -72,8 +80,8 @@ def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
         name, every = item.nodeid.partition("[")[0], 1
         if mark := item.get_closest_marker("sampled"):
             every = mark.kwargs["every"]
-        elif name.startswith(TRANSLATORS) and "[production" in item.nodeid:
-            name, every = "production", PRODUCTION_EVERY
+        elif "[production" in item.nodeid and (folder := _sampled_folder(name)):
+            name, every = folder, PRODUCTION_EVERY[folder]
         if seen[name] % every:
             deselected.append(item)
         seen[name] += 1
@@ -81,6 +89,10 @@ def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
         config.hook.pytest_deselected(items=deselected)
         left_out = set(map(id, deselected))
         items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _sampled_folder(name: str) -> str | None:
+    return next((folder for folder in PRODUCTION_EVERY if name.startswith(folder)), None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -27,7 +27,7 @@ EXPECTED: Recording = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return record_example(tmp_path_factory.mktemp("example") / "extended", EXPECTED["measures"])
 
 
@@ -37,8 +37,8 @@ def record_example(folder: Path, measures: list[str]) -> Recording:
 
 
 @pytest.mark.parametrize("part", EXPECTED)
-def test_values_equal_the_recorded_ones(part: str, found: Recording) -> None:
-    differences = list_differences({part: EXPECTED[part]}, {part: found[part]})
+def test_values_equal_the_recorded_values(part: str, recording: Recording) -> None:
+    differences = list_differences({part: EXPECTED[part]}, {part: recording[part]})
     assert not differences, "\n".join(differences)
 
 
@@ -46,8 +46,8 @@ def test_recording_has_no_failed_command() -> None:
     assert not [name for name, _ in flatten(EXPECTED) if name.endswith("exit")]
 
 
-def test_recording_has_the_expected_parts_only(found: Recording) -> None:
-    assert set(found) == set(EXPECTED)
+def test_recording_has_the_expected_parts_only(recording: Recording) -> None:
+    assert set(recording) == set(EXPECTED)
 
 
 if __name__ == "__main__":

@@ -168,14 +168,14 @@ def test_parameters_that_multiply_the_work_have_upper_bounds(kind: str) -> None:
 @every_kind
 def test_result_is_independent_of_the_order_of_trials(kind: str, seed: int) -> None:
     audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, seed)
-    found = trials_of(kind, subject, quick_parameters(kind))
+    results = trials_of(kind, subject, quick_parameters(kind))
     trials = range(audit.trials(subject))
-    assert [*found] == [*trials] == [trial for part in parts(audit, subject) for trial in part]
+    assert [*results] == [*trials] == [trial for part in parts(audit, subject) for trial in part]
     sample = [*reversed(trials)][:: max(1, len(trials) // 5)]
     for trial in sample:
-        assert trials_of(kind, subject, quick_parameters(kind), only=[trial]) == {trial: found[trial]}
-    expected = result(audit, subject.about, SEED, len(trials), found)
-    from_reversed = result(audit, subject.about, SEED, len(trials), dict(reversed(found.items())))
+        assert trials_of(kind, subject, quick_parameters(kind), only=[trial]) == {trial: results[trial]}
+    expected = result(audit, subject.about, SEED, len(trials), results)
+    from_reversed = result(audit, subject.about, SEED, len(trials), dict(reversed(results.items())))
     assert expected.complete
     assert expected.as_data() == from_reversed.as_data()
     assert expected.report is not None
@@ -187,19 +187,21 @@ def test_result_is_independent_of_the_order_of_trials(kind: str, seed: int) -> N
 @every_kind
 def test_report_is_the_same_from_the_stored_subject_summary(kind: str) -> None:
     audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, 1)
-    found = trials_of(kind, subject, quick_parameters(kind))
+    results = trials_of(kind, subject, quick_parameters(kind))
     about = SubjectSummary.of(json.loads(json.dumps(subject.about.as_data())))
-    original, restored = audit.report(subject.about, found), audit.report(about, found)
+    original, restored = audit.report(subject.about, results), audit.report(about, results)
     assert digest(original.as_data()) == digest(restored.as_data())
 
 
 @every_kind
 def test_some_of_the_trials_give_a_partial_report(kind: str) -> None:
     audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, 1)
-    found = trials_of(kind, subject, quick_parameters(kind))
-    for some in [*([trial] for trial in [*found][:6]), [*found][::2], [*found][1:]]:
+    results = trials_of(kind, subject, quick_parameters(kind))
+    for some in [*([trial] for trial in [*results][:6]), [*results][::2], [*results][1:]]:
         if some:
-            partial = result(audit, subject.about, SEED, len(found), {trial: found[trial] for trial in some})
+            partial = result(
+                audit, subject.about, SEED, len(results), {trial: results[trial] for trial in some}
+            )
             assert partial.report is not None
             check_report(partial.report)
 
@@ -231,7 +233,7 @@ def test_degenerate_subject_is_refused_or_reported_with_reasons(kind: str, name:
     if sentences := list(audit.problems(subject)):
         assert all(len(sentence) > 20 for sentence in sentences)
         return
-    found = trials_of(kind, subject, quick_parameters(kind))
-    expected = result(audit, subject.about, SEED, len(found), found)
+    results = trials_of(kind, subject, quick_parameters(kind))
+    expected = result(audit, subject.about, SEED, len(results), results)
     assert expected.report is not None
     check_report(expected.report)

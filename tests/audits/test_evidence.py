@@ -87,7 +87,7 @@ def lexical_subject(make: Callable[[Path], Collection], shared: Path) -> AuditSu
     return subject_of(diverse(collection.judged), runs, "alpha_nDCG@20", top=20, texts=texts_in(collection))
 
 
-def test_selected_labels_order_systems_better_than_random_ones(shared: Path) -> None:
+def test_selected_labels_order_systems_better_than_random_labels(shared: Path) -> None:
     """Hui, PIKM 2014, section 5.2: under 20 per cent of the pool is selected, tau is above 0.8."""
     report = audited("label_selection", lexical_subject(cranfield, shared), {"repeats": 1, "batch": 15})
     assert report.numbers["labelled"] < 0.2  # type: ignore[operator]

@@ -56,7 +56,7 @@ def test_stored_trials_give_the_recorded_report(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_trials_have_the_form_of_stored_ones(kind: str, example: Path, tmp_path: Path) -> None:
+def test_trials_have_the_form_of_stored_trials(kind: str, example: Path, tmp_path: Path) -> None:
     recorded = record_audit(kind, example, tmp_path / "audit")
     for part in STORED[kind]:
         assert list_values(recorded[part]) == list_values(STORED[kind][part]), part

@@ -365,9 +365,9 @@ def test_withdrawn_submission_is_stored_but_not_scored_or_ranked(system: System)
 def test_topic_scores_follow_the_order_of_topics(system: System) -> None:
     received = submit(system, ALICE, run_file([("t1", "cab"), ("t2", "ba")]))
     work_off(system)
-    found = evaluations.read_topic_scores(system, ALICE, received.id, measure="P_1")
-    assert (found.topics, found.values) == (("t1", "t2"), [0.0, 1.0])
-    assert (found.score.measure, found.score.value) == ("P@1", 0.5)
+    topic_scores = evaluations.read_topic_scores(system, ALICE, received.id, measure="P_1")
+    assert (topic_scores.topics, topic_scores.values) == (("t1", "t2"), [0.0, 1.0])
+    assert (topic_scores.score.measure, topic_scores.score.value) == ("P@1", 0.5)
 
 
 def test_missing_score_raises_not_found(system: System) -> None:

@@ -141,12 +141,12 @@ OTHERS = (
 
 def evaluations(system: System) -> list[Job]:
     """Return all evaluation jobs, without the analyses that run between them."""
-    found, cursor = [], None
+    evaluation_jobs, cursor = [], None
     while True:
         page = jobs.list_(system, ADMIN, limit=500, cursor=cursor)
-        found += [job for job in page.items if job.kind == rescoring.EVALUATE]
+        evaluation_jobs += [job for job in page.items if job.kind == rescoring.EVALUATE]
         if (cursor := page.next) is None:
-            return found
+            return evaluation_jobs
 
 
 def all_done(system: System) -> bool:
@@ -258,9 +258,9 @@ def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, 
     for process in asleep:
         process.resume()
     until(lambda: "claimed by another worker" in processes.log)
-    found = evaluations(system)
-    assert score_count(system) == len(found) * len(SLOW_PLAN)
-    assert max(job.attempts for job in found) > 1
+    evaluation_jobs = evaluations(system)
+    assert score_count(system) == len(evaluation_jobs) * len(SLOW_PLAN)
+    assert max(job.attempts for job in evaluation_jobs) > 1
 
 
 @sampled_brokers("embedded")

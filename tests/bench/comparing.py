@@ -24,15 +24,15 @@ def make_scores(measures: int, runs: int) -> list[np.ndarray]:  # type: ignore[t
 def board(measures: str, runs: str) -> None:
     from cupel_measures.comparing.board_analysis import analyse
 
-    found = analyse(make_scores(int(measures), int(runs)))
-    print(json.dumps({"neighbours significantly different": sum(standing.separable for standing in found)}))
+    results = analyse(make_scores(int(measures), int(runs)))
+    print(json.dumps({"neighbours significantly different": sum(standing.separable for standing in results)}))
 
 
 def power(measures: str, runs: str) -> None:
     from cupel_measures.comparing.resampling import discriminative_power
 
-    found = [discriminative_power(scores) for scores in make_scores(int(measures), int(runs))]
-    print(json.dumps({"pairs significantly different": sum(result.n_discriminated for result in found)}))
+    results = [discriminative_power(scores) for scores in make_scores(int(measures), int(runs))]
+    print(json.dumps({"pairs significantly different": sum(result.n_discriminated for result in results)}))
 
 
 PROCESSES = (board, power)
@@ -51,9 +51,9 @@ def main() -> None:
     print("\nComparing (aim: boards under 15 s, power under 60 s, 1,000 MB)")
     print(f"{'':24}{'measures':>9}{'runs':>6}{'CPU s':>8}{'peak MB':>9}")
     for process, measures, runs in ((board, 12, 300 // share), (power, 5, 100 // share)):
-        found = run_process(process, str(measures), str(runs))
-        printed = ", ".join(f"{value:g} {name}" for name, value in found.printed.items())
-        print(f"{process.__name__:24}{measures:9}{runs:6}{found.cpu:8.1f}{found.peak:9.0f}  {printed}")
+        results = run_process(process, str(measures), str(runs))
+        printed = ", ".join(f"{value:g} {name}" for name, value in results.printed.items())
+        print(f"{process.__name__:24}{measures:9}{runs:6}{results.cpu:8.1f}{results.peak:9.0f}  {printed}")
 
 
 if __name__ == "__main__":

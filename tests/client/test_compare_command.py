@@ -72,14 +72,14 @@ def cupel(*arguments: str) -> Result:
 def json_of(*arguments: str) -> dict[str, Any]:
     result = cupel(*arguments, "--format", "json")
     assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    data: dict[str, Any] = json.loads(result.stdout)
+    return data
 
 
 def pairs(*arguments: str) -> list[dict[str, Any]]:
     """Return the differences by the first measure."""
-    found: list[dict[str, Any]] = json_of(*arguments)["measures"][0]["differences"]
-    return found
+    data: list[dict[str, Any]] = json_of(*arguments)["measures"][0]["differences"]
+    return data
 
 
 def exact_p(differences: np.ndarray) -> float:  # type: ignore[type-arg]
@@ -89,13 +89,13 @@ def exact_p(differences: np.ndarray) -> float:  # type: ignore[type-arg]
 
 
 class TestNumbers:
-    def test_first_run_is_the_baseline_of_all_others(self) -> None:
-        found = pairs("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
-        assert [(pair["baseline"], pair["run"]) for pair in found] == [
+    def test_first_run_is_the_baseline_of_all_other_runs(self) -> None:
+        data = pairs("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
+        assert [(pair["baseline"], pair["run"]) for pair in data] == [
             ("base.txt", "best.txt"),
             ("base.txt", "near.txt"),
         ]
-        for pair in found:
+        for pair in data:
             apart = reciprocal_ranks(pair["run"]) - reciprocal_ranks("base.txt")
             assert pair["baseline_mean"] == math.fsum(reciprocal_ranks("base.txt")) / 12
             assert pair["run_mean"] == math.fsum(reciprocal_ranks(pair["run"])) / 12
@@ -107,10 +107,10 @@ class TestNumbers:
             assert pair["low"] < pair["difference"] < pair["high"]
 
     def test_holm_correction_covers_all_pairs_and_measures(self) -> None:
-        found = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
-        p = [row["p"] for measure in found["measures"] for row in measure["differences"]]
-        corrected = [row["corrected_p"] for measure in found["measures"] for row in measure["differences"]]
-        assert found["tests"] == 4
+        data = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
+        p = [row["p"] for measure in data["measures"] for row in measure["differences"]]
+        corrected = [row["corrected_p"] for measure in data["measures"] for row in measure["differences"]]
+        assert data["tests"] == 4
         smallest = int(np.argmin(p))
         assert p[smallest] == pytest.approx(
             stats.ttest_rel(reciprocal_ranks("best.txt"), reciprocal_ranks("base.txt")).pvalue
@@ -126,12 +126,12 @@ class TestNumbers:
             ("sign", lambda x, y: stats.binomtest(int((x > y).sum()), int((x != y).sum())).pvalue),
         ],
     )
-    def test_other_tests_equal_those_of_scipy(self, test: str, expected: Any) -> None:
-        [found] = pairs("qrels.txt", "base.txt", "best.txt", "-m", "RR", "--test", test)
-        assert found["p"] == pytest.approx(
+    def test_other_tests_equal_scipy(self, test: str, expected: Any) -> None:
+        [data] = pairs("qrels.txt", "base.txt", "best.txt", "-m", "RR", "--test", test)
+        assert data["p"] == pytest.approx(
             expected(reciprocal_ranks("best.txt"), reciprocal_ranks("base.txt")), abs=1e-12
         )
-        assert found["significant"] == (found["p"] <= 0.05)
+        assert data["significant"] == (data["p"] <= 0.05)
 
     def test_significance_depends_on_alpha_and_correction(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
@@ -141,28 +141,28 @@ class TestNumbers:
         assert (first["corrected_p"], second["corrected_p"]) == (first["p"], second["p"])
 
     def test_all_pairs_compares_every_two_runs(self) -> None:
-        found = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
-        compared = [(row["baseline"], row["run"]) for row in found["measures"][0]["differences"]]
+        data = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
+        compared = [(row["baseline"], row["run"]) for row in data["measures"][0]["differences"]]
         assert compared == list(itertools.combinations(["base.txt", "best.txt", "near.txt"], 2))
-        assert found["baseline"] is None
+        assert data["baseline"] is None
 
     def test_swings_are_the_topics_with_the_largest_differences(self) -> None:
-        [found] = pairs("qrels.txt", "base.txt", "near.txt", "-m", "RR")
-        assert [(swing["topic"], round(swing["difference"], 6)) for swing in found["swings"]] == [
+        [data] = pairs("qrels.txt", "base.txt", "near.txt", "-m", "RR")
+        assert [(swing["topic"], round(swing["difference"], 6)) for swing in data["swings"]] == [
             ("q08", 1.0),
             ("q12", round(1 / 3 - 1 / 2, 6)),
         ]
 
-    def test_means_are_bit_equal_to_those_of_evaluate(self) -> None:
-        found = json_of("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
+    def test_means_are_bit_equal_to_evaluate(self) -> None:
+        data = json_of("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
         scored = CliRunner().invoke(
             cli, ["evaluate", "c.yaml", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)", "--format", "jsonl"]
         )
         values = [json.loads(line)["value"] for line in scored.stdout.splitlines()]
-        assert [measure["differences"][0]["run_mean"] for measure in found["measures"]] == values
+        assert [measure["differences"][0]["run_mean"] for measure in data["measures"]] == values
 
     @pytest.mark.parametrize("form", ["jsonl", "csv"])
-    def test_geometric_means_equal_those_of_evaluate(self, form: str) -> None:
+    def test_geometric_means_equal_evaluate(self, form: str) -> None:
         done = cupel("qrels.txt", "base.txt", "best.txt", "-m", "GMAP", "--format", form)
         lines = done.stdout.splitlines()
         [row] = map(json.loads, lines) if form == "jsonl" else csv.DictReader(lines)
@@ -177,22 +177,22 @@ class TestNumbers:
 
 class TestAdditionalResults:
     def test_multi_aspect_measure_is_also_compared_by_aspect(self) -> None:
-        found = json_of("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
-        assert [(row["aspect"], row["measure"]) for row in found] == [
+        data = json_of("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
+        assert [(row["aspect"], row["measure"]) for row in data] == [
             ("relevance", "nDCG@3"),
             ("quality", "nDCG(aspect=quality)@3"),
         ]
         direct = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
-        assert found[1]["difference"] == direct[0]["difference"]
+        assert data[1]["difference"] == direct[0]["difference"]
         assert json_of("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
 
     def test_unequal_shares_of_unjudged_documents_give_a_warning(self) -> None:
-        found = json_of("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
+        data = json_of("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
         # unseen.txt has the unjudged documents u3, u4 and u5 at ranks 3, 4 and 5
-        assert found["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
+        assert data["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
         assert any(
             "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in warning
-            for warning in found["warnings"]
+            for warning in data["warnings"]
         )
         judged = json_of("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
         assert not any("Unjudged" in warning for warning in judged["warnings"])
@@ -209,9 +209,9 @@ class TestAdditionalResults:
         assert (two["orders"], two["measures"][0]["means"][0]["groups"]) == ([], None)
 
     def test_scale_types_of_measures_and_their_warnings(self) -> None:
-        found = json_of("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
-        assert [measure["scale"] for measure in found["measures"]] == ["interval", "neither", "interval"]
-        assert [warning.partition(":")[0] for warning in found["warnings"]] == ["AP", "AP"]
+        data = json_of("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
+        assert [measure["scale"] for measure in data["measures"]] == ["interval", "neither", "interval"]
+        assert [warning.partition(":")[0] for warning in data["warnings"]] == ["AP", "AP"]
 
 
 class TestRankTests:
@@ -388,10 +388,10 @@ class TestDegenerateInput:
             ("sign", "the systems score the same on every topic"),
         ):
             arguments = ("qrels.txt", "base.txt", "twin.txt", "-m", "RR", "--test", test)
-            [found] = pairs(*arguments)
-            assert (found["p"], found["p_undefined"]) == (1.0 if undefined is None else None, undefined)
-            assert (found["difference"], found["low"], found["high"]) == (0.0, 0.0, 0.0)
-            assert (found["effect_size"], found["effect_undefined"]) == (
+            [data] = pairs(*arguments)
+            assert (data["p"], data["p_undefined"]) == (1.0 if undefined is None else None, undefined)
+            assert (data["difference"], data["low"], data["high"]) == (0.0, 0.0, 0.0)
+            assert (data["effect_size"], data["effect_undefined"]) == (
                 None,
                 "the differences have no variance",
             )
@@ -417,13 +417,13 @@ class TestDegenerateInput:
         assert "nan" not in printed.lower()
 
     def test_constant_scores_are_not_significantly_different(self) -> None:
-        found = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
-        counts = found["measures"][0]
+        data = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
+        counts = data["measures"][0]
         assert [mean["mean"] for mean in counts["means"]] == [1.0, 1.0, 1.0]
         assert [row["p"] for row in counts["differences"]] == [1.0, 1.0]
         assert {tuple(mean["groups"]) for mean in counts["means"]} == {("a",)}
         assert counts["warnings"] == ["compared by its mean over topics instead of its sum"]
-        assert found["orders"][0]["undefined"] == "all systems score the same under one of the two measures"
+        assert data["orders"][0]["undefined"] == "all systems score the same under one of the two measures"
         assert (
             "by means undefined: all systems score the same under one of the two measures"
             in cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR").stdout
@@ -478,10 +478,10 @@ class TestUsage:
     def test_invalid_run_is_reported_and_left_out(self) -> None:
         result = cupel("qrels.txt", "base.txt", "bad.txt", "best.txt", "-m", "RR", "--format", "json")
         assert result.exit_code == 1
-        found = json.loads(result.stdout)
-        assert found["runs"] == ["base.txt", "best.txt"]
-        assert found["tests"] == 1
-        assert found["refused"][0]["run"] == "bad.txt"
+        data = json.loads(result.stdout)
+        assert data["runs"] == ["base.txt", "best.txt"]
+        assert data["tests"] == 1
+        assert data["refused"][0]["run"] == "bad.txt"
         assert "bad.txt is refused" in result.stderr
 
     def test_comparison_needs_the_baseline_and_a_second_run(self) -> None:
@@ -520,10 +520,10 @@ def test_comparison_of_real_runs(shared: Path, name: str) -> None:
     }[name]
     aspects = [f"--aspect={aspect}={folder / file}" for aspect, file in qrels_by_aspect.items()]
     runs = sorted(path for path in (folder / "runs").rglob("*.gz"))[:5]
-    found = json_of(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
-    assert found["tests"] == 10  # for each measure
-    for measure in found["measures"]:
+    data = json_of(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
+    assert data["tests"] == 10  # for each measure
+    for measure in data["measures"]:
         for row in measure["differences"]:
             assert row["low"] <= row["difference"] <= row["high"]
             assert 0 < row["p"] <= row["corrected_p"] <= 1
-    assert len(found["by_aspect"]) == 20
+    assert len(data["by_aspect"]) == 20

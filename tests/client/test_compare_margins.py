@@ -47,8 +47,8 @@ def cupel(*arguments: str) -> Result:
 def json_of(*arguments: str) -> dict[str, Any]:
     result = cupel(*arguments, "--format", "json")
     assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    data: dict[str, Any] = json.loads(result.stdout)
+    return data
 
 
 def rr(name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
@@ -57,17 +57,17 @@ def rr(name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
 
 class TestNumbers:
     def test_json_has_the_tests_of_each_pair(self) -> None:
-        found = json_of("base.txt", "best.txt", "near.txt", "-m", "RR", "--margin", "0.05")
-        assert found["margin"] == {"test": "t", "alpha": 0.05, "confidence": 0.9, "margins": {"RR": 0.05}}
-        for row in found["measures"][0]["differences"]:
+        data = json_of("base.txt", "best.txt", "near.txt", "-m", "RR", "--margin", "0.05")
+        assert data["margin"] == {"test": "t", "alpha": 0.05, "confidence": 0.9, "margins": {"RR": 0.05}}
+        for row in data["measures"][0]["differences"]:
             apart = rr(row["run"]) - rr("base.txt")
             interval = stats.ttest_1samp(apart, 0).confidence_interval(0.9)
             assert (row["margin_low"], row["margin_high"]) == pytest.approx((interval.low, interval.high))
             expected = stats.ttest_1samp(apart, -0.05, alternative="greater").pvalue
             assert row["p_no_worse"] == pytest.approx(expected)
-        verdicts = [row["margin_verdict"] for row in found["measures"][0]["differences"]]
+        verdicts = [row["margin_verdict"] for row in data["measures"][0]["differences"]]
         assert verdicts == ["better", "equal within"]
-        assert [row["margin_acceptable"] for row in found["measures"][0]["differences"]] == [True, True]
+        assert [row["margin_acceptable"] for row in data["measures"][0]["differences"]] == [True, True]
 
     def test_baseline_that_is_better_makes_the_run_worse(self) -> None:
         [row] = json_of("best.txt", "base.txt", "-m", "RR", "--margin", "0.05")["measures"][0]["differences"]
@@ -81,9 +81,9 @@ class TestNumbers:
         assert parts[0] == pytest.approx(row["p_no_worse"])
         assert "probability_below" not in json_of(*arguments)["measures"][0]["differences"][0]
 
-    def test_margin_of_a_measure_overrides_the_general_one(self) -> None:
-        found = json_of("base.txt", "near.txt", "-m", "RR P@1 AP", "--margin", "0.1", "--margin", "AP=0.3")
-        assert found["margin"]["margins"] == {"RR": 0.1, "P@1": 0.1, "AP": 0.3}
+    def test_margin_of_a_measure_overrides_the_general_margin(self) -> None:
+        data = json_of("base.txt", "near.txt", "-m", "RR P@1 AP", "--margin", "0.1", "--margin", "AP=0.3")
+        assert data["margin"]["margins"] == {"RR": 0.1, "P@1": 0.1, "AP": 0.3}
         only = json_of("base.txt", "near.txt", "-m", "RR P@1", "--margin", "P@1=0.1")
         assert [item["differences"][0]["margin_verdict"] for item in only["measures"]] == [
             None,
@@ -100,9 +100,9 @@ class TestNumbers:
         assert "(all 4,096 assignments of signs)" in cupel(*arguments).stdout
 
     def test_results_without_a_margin_have_no_new_fields(self) -> None:
-        found = json_of("base.txt", "best.txt", "-m", "RR")
-        assert "margin" not in found
-        assert not [key for key in found["measures"][0]["differences"][0] if key.startswith("margin")]
+        data = json_of("base.txt", "best.txt", "-m", "RR")
+        assert "margin" not in data
+        assert not [key for key in data["measures"][0]["differences"][0] if key.startswith("margin")]
 
     def test_run_of_equal_scores_is_equal_within_the_margin(self) -> None:
         [row] = json_of("base.txt", "twin.txt", "-m", "RR", "--margin", "0.01")["measures"][0]["differences"]

@@ -35,13 +35,13 @@ def test_json_has_lists_scores_and_improvements() -> None:
         "original", "reproduced", "-m", "RR", "--baselines", "old-base", "new-base", "--format", "json"
     )
     assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["original"], found["reproduction"]) == ("original", "reproduced")
-    documents = found["documents"]
+    data = json.loads(done.stdout)
+    assert (data["original"], data["reproduction"]) == ("original", "reproduced")
+    documents = data["documents"]
     # The rankings are a b c and b a c on both topics: two pairs agree, one does not.
     assert [topic["tau"] for topic in documents["topics"]] == pytest.approx([1 / 3, 1 / 3])
     assert documents["shared"] == pytest.approx(3 / 5)
-    [row] = found["measures"]
+    [row] = data["measures"]
     # RR by topic: original 1 and 1/4, reproduced 1/2 and 1/3, old-base 1/3 and 1/2, new-base 1/4 and 1.
     assert row["original_mean"] == pytest.approx(0.625)
     assert row["rmse"] == pytest.approx((((1 / 2) ** 2 + (1 / 12) ** 2) / 2) ** 0.5)
@@ -62,11 +62,11 @@ def test_tables_do_not_claim_that_the_systems_are_the_same() -> None:
 
 def test_identical_runs_agree_fully(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text((tmp_path / "original").read_text())
-    found = json.loads(cupel("original", "copy", "-m", "RR", "--format", "json").stdout)
-    documents = found["documents"]
+    data = json.loads(cupel("original", "copy", "-m", "RR", "--format", "json").stdout)
+    documents = data["documents"]
     assert [documents[name] for name in ("tau", "tau_union", "rbo", "shared")] == pytest.approx([1] * 4)
-    assert found["measures"][0]["rmse"] == 0
-    assert "variance is zero" in found["measures"][0]["p_undefined"]
+    assert data["measures"][0]["rmse"] == 0
+    assert "variance is zero" in data["measures"][0]["p_undefined"]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

@@ -176,7 +176,7 @@ def test_json_has_provenance_scores_and_refused_runs() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_refused_run_is_reported_and_the_others_are_scored() -> None:
+def test_refused_run_is_reported_and_other_runs_are_scored() -> None:
     result = cupel("qrels.txt", "bad.txt", "good.txt", "-m", "AP", "--format", "jsonl")
     assert result.exit_code == 1
     assert list(values(result)) == [("good.txt", "AP", "all")]
@@ -425,7 +425,7 @@ def test_closed_pipe_causes_no_traceback(folder: Path, root: Path) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_unreadable_run_is_refused_and_the_others_are_scored(folder: Path) -> None:
+def test_unreadable_run_is_refused_and_other_runs_are_scored(folder: Path) -> None:
     (folder / "dir").mkdir()
     result = cupel("qrels.txt", "dir", "good.txt", "-m", "AP", "--format", "jsonl")
     assert list(values(result)) == [("good.txt", "AP", "all")]

@@ -136,7 +136,7 @@ def test_written_example_can_be_scored(tmp_path: Path) -> None:
     assert cupel("measures", "--example", str(folder)).exit_code == 2
 
 
-def test_committed_reference_equals_the_generated_one(root: Path) -> None:
+def test_committed_reference_equals_the_generated_reference(root: Path) -> None:
     made = cupel("measures", "--format", "markdown").stdout
     committed = (root / "libs/measures/MEASURES.md").read_text()
     assert committed == made, "run: cupel measures --format markdown > libs/measures/MEASURES.md"

@@ -175,7 +175,7 @@ def test_long_running_service_has_restart_policy_and_health_check(name: str) -> 
     assert health["interval"] == "15s"
 
 
-def test_health_checks_use_readyz_for_the_gateway_and_healthz_for_the_others() -> None:
+def test_health_checks_use_readyz_for_the_gateway_and_healthz_for_other_services() -> None:
     checks = {name: service["healthcheck"]["test"][3] for name, service in long_running().items()}
     assert f"http://127.0.0.1:{port_of(long_running()['gateway'])}/readyz" in checks.pop("gateway")
     assert all("{environ['CUPEL_METRICS_PORT']}/healthz" in check for check in checks.values())

@@ -260,7 +260,7 @@ def test_end_labels_do_not_overlap() -> None:
     assert ends[-1] <= 12.5
 
 
-def test_plot_with_many_panels_reports_omitted_ones() -> None:
+def test_plot_with_many_panels_reports_omitted_panels() -> None:
     points = [(step, 0.5, f"topic {i}") for i in range(30) for step in (1, 2)]
     text = page(result(report_of(
         table("t", "step tau topic", points), plots=[plot("curve", "t", "step", "tau", facet="topic")]

@@ -224,17 +224,17 @@ def evaluate(
 
 def record_digests(subject: Subject) -> Recording:
     """Record the digests and counts of the qrels and of all runs."""
-    found = run_cupel("evaluate", subject.collection, *subject.runs, "-m", "NumRet", "--jobs", "1")
+    output = run_cupel("evaluate", subject.collection, *subject.runs, "-m", "NumRet", "--jobs", "1")
     return {
-        "qrels": f"{found['qrels']['digest']} {digest_numbers(found['qrels'])}",
-        "runs": {run["run"]: f"{run['digest']} {digest_numbers(run)}" for run in found["runs"]},
+        "qrels": f"{output['qrels']['digest']} {digest_numbers(output['qrels'])}",
+        "runs": {run["run"]: f"{run['digest']} {digest_numbers(run)}" for run in output["runs"]},
     }
 
 
 def record_scores(subject: Subject, measures: Sequence[str], profile: str) -> Recording:
     """Record the scores of each run: the aggregate, and digests of the exact value and of all topics."""
-    found = evaluate(subject, measures, subject.first, profile, "--per-topic")
-    return {run["run"]: {name: record_score(run, name) for name in run["scores"]} for run in found["runs"]}
+    output = evaluate(subject, measures, subject.first, profile, "--per-topic")
+    return {run["run"]: {name: record_score(run, name) for name in run["scores"]} for run in output["runs"]}
 
 
 def record_score(run: Mapping[str, Any], measure: str) -> str:
@@ -246,27 +246,27 @@ def record_score(run: Mapping[str, Any], measure: str) -> str:
 
 
 def record_explanations(subject: Subject, measures: Sequence[str]) -> Recording:
-    found = evaluate(subject, measures, subject.first[-1:], "cupel", "--explain", "all")
+    output = evaluate(subject, measures, subject.first[-1:], "cupel", "--explain", "all")
     return {
         run["run"]: {name: digest_numbers(parts) for name, parts in run["explanations"].items()}
-        for run in found["runs"]
+        for run in output["runs"]
     }
 
 
 def record_comparison(subject: Subject, measures: Sequence[str], options: Sequence[str]) -> Recording:
     options_given = ("-m", " ".join(measures), "--jobs", "1", *options)
-    found = run_cupel("compare", subject.collection, *subject.first, *options_given)
-    return {entry["measure"]: digest_numbers(entry) for entry in found["measures"]}
+    output = run_cupel("compare", subject.collection, *subject.first, *options_given)
+    return {entry["measure"]: digest_numbers(entry) for entry in output["measures"]}
 
 
 def record_audit(subject: Subject, measures: Sequence[str], kind: str) -> Recording:
     """Record the rows of each table by position, and all named numbers in sorted order."""
     options_given = ("-m", " ".join(measures), "--jobs", "1", "--seed", "5", *subject.options, *AUDITS[kind])
-    found = run_cupel("audit", kind, subject.collection, *subject.runs, *options_given)
+    output = run_cupel("audit", kind, subject.collection, *subject.runs, *options_given)
     tables = {
-        f"table {n}": digest_numbers(table["rows"]) for n, table in enumerate(found["report"]["tables"], 1)
+        f"table {n}": digest_numbers(table["rows"]) for n, table in enumerate(output["report"]["tables"], 1)
     }
-    numbers = sorted(list_numbers(found["report"]["numbers"]))
+    numbers = sorted(list_numbers(output["report"]["numbers"]))
     return {**tables, "numbers": f"{len(numbers)} {digest(numbers)}"}
 
 
@@ -351,13 +351,13 @@ def record(subject: Subject, measures: Sequence[str] = ()) -> Recording:
     chosen = list(measures) or list_measures(subject)
     tasks = list_tasks(subject, chosen)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        found = {name: pool.submit(perform, task) for name, task in tasks.items()}
-        return {"measures": chosen, **{name: future.result() for name, future in found.items()}}
+        futures = {name: pool.submit(perform, task) for name, task in tasks.items()}
+        return {"measures": chosen, **{name: future.result() for name, future in futures.items()}}
 
 
-def list_differences(expected: Recording, found: Recording) -> list[str]:
-    """Return the differences between two recordings, a line each."""
-    before, after = dict(flatten(expected)), dict(flatten(found))
+def list_differences(expected: Recording, current: Recording) -> list[str]:
+    """Return the differences between two recordings, one line for each difference."""
+    before, after = dict(flatten(expected)), dict(flatten(current))
     return [
         f"{name}: {before.get(name, 'nothing')} became {after.get(name, 'nothing')}"
         for name in [*before, *(name for name in after if name not in before)]

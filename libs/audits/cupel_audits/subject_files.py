@@ -1,4 +1,4 @@
-"""Assembly of the subject of an audit from rankings, and its serialisation."""
+"""Assembly of the subject of an audit from rankings, and serialisation of the subject."""
 
 import io
 import json

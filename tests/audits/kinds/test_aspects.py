@@ -184,8 +184,8 @@ def test_trial_does_not_depend_on_other_trials(table_3: AuditSubject) -> None:
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
 def test_partial_report_covers_one_question(table_3: AuditSubject, trial: int) -> None:
-    found = trials_of("aspects", table_3, only=[trial])
-    report = reported("aspects", table_3, None, found)
+    results = trials_of("aspects", table_3, only=[trial])
+    report = reported("aspects", table_3, None, results)
     assert report.verdict
     assert set(report.numbers) < set(report_of(table_3).numbers)
 

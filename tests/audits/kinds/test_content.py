@@ -133,11 +133,11 @@ def test_selection_labels_the_hand_worked_documents() -> None:
 
 
 def test_random_baselines_label_the_same_number_of_documents(subject: AuditSubject) -> None:
-    found = trials_of("label_selection", subject, {"repeats": 2, "batch": 2})
-    assert found[0]["labels"] == found[1]["labels"] == found[2]["labels"]
-    assert len(found[0]["taus"]) == len(found[1]["taus"]) == len(found[0]["labels"])
-    assert found[1]["taus"] != found[2]["taus"]
-    report = reported("label_selection", subject, {"repeats": 2, "batch": 2}, found)
+    results = trials_of("label_selection", subject, {"repeats": 2, "batch": 2})
+    assert results[0]["labels"] == results[1]["labels"] == results[2]["labels"]
+    assert len(results[0]["taus"]) == len(results[1]["taus"]) == len(results[0]["labels"])
+    assert results[1]["taus"] != results[2]["taus"]
+    report = reported("label_selection", subject, {"repeats": 2, "batch": 2}, results)
     rows = report.table("topics").rows
     assert [row[0] for row in rows] == ["t0", "t1", "t2", "t3"]
     assert report.numbers["labels"] == sum(row[1] for row in rows)  # type: ignore[misc]
@@ -177,8 +177,8 @@ def test_results_are_independent_of_the_order_of_trials(
 
 def test_random_baselines_alone_leave_tau_of_the_selection_undefined(subject: AuditSubject) -> None:
     given = {"repeats": 2, "batch": 3}
-    found = trials_of("label_selection", subject, given, only=[1])
-    numbers = reported("label_selection", subject, given, found).numbers
+    results = trials_of("label_selection", subject, given, only=[1])
+    numbers = reported("label_selection", subject, given, results).numbers
     assert numbers["tau"] is None
     assert numbers["tau_random"] is not None
 

@@ -99,9 +99,9 @@ class TestIdentities:
         self, first: str, second: str, by_topic: float, overall: float | None
     ) -> None:
         subject = small_subject(f"{first} {second}")
-        [found] = trials_of("correlation", subject).values()
-        assert found["by_topic"] == pytest.approx(by_topic, abs=1e-12)
-        assert overall is None or found["overall"] == pytest.approx(overall, abs=1e-12)
+        [results] = trials_of("correlation", subject).values()
+        assert results["by_topic"] == pytest.approx(by_topic, abs=1e-12)
+        assert overall is None or results["overall"] == pytest.approx(overall, abs=1e-12)
 
 
 def test_aggregate_is_compared_by_its_component_under_each_aspect() -> None:

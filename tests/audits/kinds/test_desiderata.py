@@ -65,9 +65,9 @@ def test_binary_components_fail_checks_of_graded_errors() -> None:
 
 
 def test_measure_without_ideal_fails_d7_and_holds_d5() -> None:
-    found = failed("CAM(of=RBP(p=0.8))")
-    assert "D5" not in found
-    assert "D7" in found
+    outcome = failed("CAM(of=RBP(p=0.8))")
+    assert "D5" not in outcome
+    assert "D7" in outcome
 
 
 def test_chebyshev_distance_fails_d1() -> None:
@@ -115,30 +115,30 @@ def test_all_measures_are_tested_on_the_same_lists() -> None:
 
 
 def test_number_of_a_check_that_holds_is_1() -> None:
-    found = report("NWCS").numbers
+    outcome = report("NWCS").numbers
     [measure] = subject("NWCS").about.measures
-    assert {name.partition("(")[0]: value for name, value in found.items()} == {
+    assert {name.partition("(")[0]: value for name, value in outcome.items()} == {
         name: int(name not in ("D4", "D4_literal", "D6_one_scale")) for name in CHECKS
     }
-    assert f"D6_one_scale({measure})" in found
+    assert f"D6_one_scale({measure})" in outcome
 
 
 def test_check_that_cannot_be_made_is_undefined_with_its_reason() -> None:
-    found = report("AP NLRE TOMA(of=nDCG) CAM(of=ERR@20)")
-    assert found.numbers["D1(AP)"] is None
-    assert found.undefined[0] == "all checks of AP: it does not combine two aspects"
-    assert found.undefined[1].startswith("D8 of TOMA(of=nDCG,")
-    assert found.undefined[1].endswith("it has no weights")
-    assert "max_gain" in found.undefined[2]
-    assert found.verdict[-2] == "AP: no check could be run."
-    assert found.verdict[0].startswith("NLRE(")
+    outcome = report("AP NLRE TOMA(of=nDCG) CAM(of=ERR@20)")
+    assert outcome.numbers["D1(AP)"] is None
+    assert outcome.undefined[0] == "all checks of AP: it does not combine two aspects"
+    assert outcome.undefined[1].startswith("D8 of TOMA(of=nDCG,")
+    assert outcome.undefined[1].endswith("it has no weights")
+    assert "max_gain" in outcome.undefined[2]
+    assert outcome.verdict[-2] == "AP: no check could be run."
+    assert outcome.verdict[0].startswith("NLRE(")
 
 
 def test_partial_report_covers_the_finished_checks() -> None:
     nlre = subject("NLRE")
-    found = reported("desiderata", nlre, None, trials_of("desiderata", nlre, only=[2, 3]))
-    assert found.table("outcomes").column("check") == ["D3", "D4"]
-    assert found.verdict[0].endswith(": no counterexample to D3, D4 in 200 random instances of each.")
+    outcome = reported("desiderata", nlre, None, trials_of("desiderata", nlre, only=[2, 3]))
+    assert outcome.table("outcomes").column("check") == ["D3", "D4"]
+    assert outcome.verdict[0].endswith(": no counterexample to D3, D4 in 200 random instances of each.")
 
 
 def test_measure_of_two_aspects_is_required_but_one_run_is_enough() -> None:

@@ -87,17 +87,17 @@ def test_euclidean_and_manhattan_toma_of_ap_agree_with_positive_weighting() -> N
         labels=np.concatenate([qrels.labels, other]),
     )
     measures = "TOMA(of=AP,weighting=positive) TOMA(of=AP,distance=manhattan,weighting=positive)"
-    found = trials_of("discriminative_power", subject_of(both, runs, measures), {"alpha": 0.2, **FEW})
-    assert found[0]["told"] > 0
-    assert found[0] | {"measure": "", "notes": []} == found[1] | {"measure": "", "notes": []}
+    results = trials_of("discriminative_power", subject_of(both, runs, measures), {"alpha": 0.2, **FEW})
+    assert results[0]["told"] > 0
+    assert results[0] | {"measure": "", "notes": []} == results[1] | {"measure": "", "notes": []}
 
 
 def test_agreement_adds_up_to_significant_pairs() -> None:
     subject = small_subject()
-    found = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
+    results = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
     report = audited("discriminative_power", subject, {"alpha": 0.2, **FEW})
     rows = report.table("agreement").records()
-    for row, (first, second) in zip(rows, combinations(found.values(), 2), strict=True):
+    for row, (first, second) in zip(rows, combinations(results.values(), 2), strict=True):
         counts = {name: int(row[name] or 0) for name in ("both", "only_first", "only_second", "opposite")}
         assert counts["both"] + counts["only_first"] + counts["opposite"] == first["told"]
         assert counts["both"] + counts["only_second"] + counts["opposite"] == second["told"]
@@ -180,11 +180,11 @@ def test_difference_of_power_has_an_interval_over_topics() -> None:
 
 def test_report_on_stored_trials_of_an_earlier_release_has_no_intervals() -> None:
     subject = small_subject("AP P@5")
-    found = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
-    for trial in found.values():
+    results = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
+    for trial in results.values():
         for name in ("required", "designs", "asl", "by_sample"):
             del trial[name]
-    report = reported("discriminative_power", subject, {"alpha": 0.2, **FEW}, found)
+    report = reported("discriminative_power", subject, {"alpha": 0.2, **FEW}, results)
     assert report.table("agreement").records()[0]["low"] is None
     assert report.table("asl").rows == report.table("designs").rows == ()
     assert "interval" not in report.verdict[0]

@@ -65,8 +65,8 @@ def test_another_seed_gives_other_samples() -> None:
 def test_parts_contain_every_trial_once() -> None:
     qrels, runs = board(runs=3, topics=2)
     audit = read_audit("downsampling", {"repeats": 17})
-    found = [trial for part in parts(audit, subject_of(qrels, runs, "AP")) for trial in part]
-    assert found == list(range(17))
+    results = [trial for part in parts(audit, subject_of(qrels, runs, "AP")) for trial in part]
+    assert results == list(range(17))
 
 
 def test_only_the_given_aspect_loses_judgments() -> None:
@@ -76,10 +76,10 @@ def test_only_the_given_aspect_loses_judgments() -> None:
     rng = np.random.default_rng(2)
     runs = lists({f"r{i}": {"1": rng.permutation(names).tolist()} for i in range(6)})
     subject = subject_of(qrels, runs, "AP(aspect='one') AP(aspect='two')")
-    found = trials_of("downsampling", subject, {"ratios": [50, 10], "repeats": 3, "aspect": "two"})
+    results = trials_of("downsampling", subject, {"ratios": [50, 10], "repeats": 3, "aspect": "two"})
     first, second = (str(measure) for measure in subject.measures)
-    assert all(step["orders"][first]["tau"] == 1 for trial in found.values() for step in trial)
-    assert any(step["orders"][second]["tau"] < 1 for trial in found.values() for step in trial)
+    assert all(step["orders"][first]["tau"] == 1 for trial in results.values() for step in trial)
+    assert any(step["orders"][second]["tau"] < 1 for trial in results.values() for step in trial)
 
 
 def test_impossible_audits_are_refused_with_a_reason() -> None:

@@ -44,18 +44,18 @@ def test_runs_of_one_team_are_a_problem_only_if_there_are_several() -> None:
 
 
 def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
-    found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
+    results = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
     full = means_without({"1": set(), "2": set()})
     for run, lost in enumerate(alone):
-        trial, after = found[run], means_without(lost)
+        trial, after = results[run], means_without(lost)
         assert trial["scores"]["AP"] == [[full[run]], [after[run]]]
         assert trial["lost"] == sum(map(len, lost.values()))
         assert trial["ranks"]["AP"][1] == [[1, 2, 3][sorted(after, reverse=True).index(after[run])]]
         assert trial["depth"] == 2
 
 
-def test_contributions_by_depth_equal_hand_worked_ones() -> None:
+def test_contributions_by_depth_equal_hand_worked_values() -> None:
     """At rank 1, two runs retrieve a, and one run each retrieves d, g, h and i. Only i is not relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
@@ -70,7 +70,7 @@ def test_contributions_by_depth_equal_hand_worked_ones() -> None:
     assert report.numbers["unique_relevant@2"] == 1
 
 
-def test_unjudged_shares_equal_hand_worked_ones() -> None:
+def test_unjudged_shares_equal_hand_worked_values() -> None:
     """Within depth 2, run `one` has the unjudged document y. If the run is left out, c is unjudged too."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
@@ -83,10 +83,10 @@ def test_unjudged_shares_equal_hand_worked_ones() -> None:
 
 def test_all_runs_of_a_team_are_left_out_together() -> None:
     subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"])
-    found = trials_of("leave_one_team_out", subject, TWO)
-    assert [trial["runs"] for trial in found.values()] == [[0, 2], [1]]
+    results = trials_of("leave_one_team_out", subject, TWO)
+    assert [trial["runs"] for trial in results.values()] == [[0, 2], [1]]
     after = means_without({"1": {"c", "d"}, "2": {"i"}})
-    assert found[0]["scores"]["AP"][1] == [after[0], after[2]]
+    assert results[0]["scores"]["AP"][1] == [after[0], after[2]]
     report = audited("leave_one_team_out", subject, TWO)
     assert {row[1] for row in report.table("points").rows} == {"X", "Y"}
     assert not report.warnings

@@ -106,15 +106,15 @@ def test_incomplete_samples_share_one_shuffle_across_percentages() -> None:
     }
     runs = lists({f"r{i}": {f"{t}": rng.permutation(names).tolist() for t in range(4)} for i in range(6)})
     subject = subject_of(diverse(judged), runs, "alpha_nDCG@20 ERR_IA@20")
-    found = trials_of("incomplete", subject, {"repeats": 4, "percents": [100, 60, 60, 5]})
-    for trial in found.values():
+    results = trials_of("incomplete", subject, {"repeats": 4, "percents": [100, 60, 60, 5]})
+    for trial in results.values():
         assert trial[1] == trial[2]
         assert trial[0]["orders"]["alpha_nDCG@20"]["tau"] == 1
         assert trial[0]["kept"] > trial[1]["kept"] > trial[3]["kept"]
     report = audited("incomplete", subject, {"repeats": 4, "percents": [100, 60, 5]})
     assert report.numbers["tau(ERR_IA@20)@100"] == 1
     row = report.table("points").records()[2]
-    taus = [trial[3]["orders"]["alpha_nDCG@20"]["tau"] for trial in found.values()]
+    taus = [trial[3]["orders"]["alpha_nDCG@20"]["tau"] for trial in results.values()]
     assert row["mean"] == pytest.approx(math.fsum(taus) / 4)
     assert (row["least"], row["greatest"]) == (min(taus), max(taus))
 

@@ -242,8 +242,8 @@ def test_trial_does_not_depend_on_other_trials(versions: AuditSubject) -> None:
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
 def test_partial_report_covers_one_trial(versions: AuditSubject, trial: int) -> None:
-    found = trials_of("qrels_versions", versions, FAST, only=[trial])
-    report = reported("qrels_versions", versions, FAST, found)
+    results = trials_of("qrels_versions", versions, FAST, only=[trial])
+    report = reported("qrels_versions", versions, FAST, results)
     assert report.verdict
     assert set(report.numbers) < set(report_of(versions).numbers)
 

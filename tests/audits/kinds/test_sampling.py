@@ -150,7 +150,7 @@ def test_degrees_of_negative_grades_and_of_subtopic_judgments() -> None:
 
 
 @pytest.mark.parametrize(("aspect", "documents"), [(None, 3), ("one", 2), ("two", 1)])
-def test_judged_documents_of_an_aspect_have_a_label_of_it(aspect: str | None, documents: int) -> None:
+def test_judged_documents_of_an_aspect_have_a_label_of_the_aspect(aspect: str | None, documents: int) -> None:
     qrels = qrels_of(
         {
             Aspect(name="one", labels=range(2)): {"1": {"a": 1, "b": -1}},

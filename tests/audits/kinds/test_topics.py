@@ -68,12 +68,12 @@ class TestSwaps:
         assert "a difference of means of 0.1 or more is reversed on another sample" in report.verdict[0]
 
     def test_given_sizes_are_used(self) -> None:
-        found = trials_of("topics", small_subject("AP"), {"sizes": [2, 4], **FEW})
-        assert [entry["size"] for entry in found[0]["draw"]["AP"]] == [2, 4]
+        results = trials_of("topics", small_subject("AP"), {"sizes": [2, 4], **FEW})
+        assert [entry["size"] for entry in results[0]["draw"]["AP"]] == [2, 4]
 
     def test_every_pair_that_the_first_set_orders_is_compared(self) -> None:
-        found = trials_of("topics", small_subject("AP"), FEW)
-        assert {sum(entry["compared"]) for entry in found[3]["draw"]["AP"]} == {10}
+        results = trials_of("topics", small_subject("AP"), FEW)
+        assert {sum(entry["compared"]) for entry in results[3]["draw"]["AP"]} == {10}
 
     def test_bin_width_is_one_hundredth_for_measures_up_to_about_1(self) -> None:
         judged = {str(t): {f"d{n}": {"s": int((n + t) % 3 == 0)} for n in range(9)} for t in range(4)}
@@ -173,11 +173,11 @@ def test_trial_does_not_depend_on_other_trials() -> None:
 
 def test_partial_report_covers_draws_or_measures() -> None:
     subject = small_subject()
-    found = trials_of("topics", subject, FEW)
-    draws = reported("topics", subject, FEW, {number: found[number] for number in (0, 1)})
+    results = trials_of("topics", subject, FEW)
+    draws = reported("topics", subject, FEW, {number: results[number] for number in (0, 1)})
     assert not draws.table("topics").rows
     assert set(draws.table("swaps").column("topics")) >= {1, 2, 3, 4}
-    measures = reported("topics", subject, FEW, {9: found[9]})
+    measures = reported("topics", subject, FEW, {9: results[9]})
     assert not measures.table("swaps").rows
     assert set(measures.table("topics").column("measure")) == {"nDCG@10"}
 

@@ -66,8 +66,8 @@ def offline(folder: Path, audit: audit_requests.AuditView) -> str:
     teams = [row.team for row in audit.runs]
     subject = assemble_subject(NamedQrels("mine", qrels), runs, measures, teams=teams, depth=1000)
     trials = range(kind.trials(subject))
-    found = dict(execution.run_trials(kind, subject, audit.seed, trials))
-    return report_digest(execution.result(kind, subject.about, audit.seed, len(trials), found))
+    results = dict(execution.run_trials(kind, subject, audit.seed, trials))
+    return report_digest(execution.result(kind, subject.about, audit.seed, len(trials), results))
 
 
 def test_audit_is_bit_equal_to_the_library(system: System, sent: list[str], tmp_path: Path) -> None:

@@ -36,10 +36,10 @@ def add(system: System, **changes: Any) -> audit_schedules.Schedule:
 
 def instants(cron: str, zone: str, after: str, number: int) -> list[str]:
     """Return the next `number` times of a schedule, as day and time in UTC."""
-    found = [datetime.fromisoformat(after).astimezone(UTC)]
+    times = [datetime.fromisoformat(after).astimezone(UTC)]
     for _ in range(number):
-        found.append(audit_schedules.compute_next_run(cron, zone, found[-1]))
-    return [f"{instant:%d %H:%M}" for instant in found[1:]]
+        times.append(audit_schedules.compute_next_run(cron, zone, times[-1]))
+    return [f"{instant:%d %H:%M}" for instant in times[1:]]
 
 
 def test_next_runs_follow_the_time_zone_across_clock_changes() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ from cupel_backend.infrastructure.system import System
 from support.backend_cast import ALICE, make_track, publish_qrels, run_file, submit
 from support.patience import seconds, until
 
-LARGE = b"".join(
-    b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
-    for topic in (1, 2, 3)
-    for number in range(90_000)
-)
-"""About 60 MB."""
+
+@cache
+def large_run() -> bytes:
+    """Return a run of about 60 MB."""
+    return b"".join(
+        b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
+        for topic in (1, 2, 3)
+        for number in range(90_000)
+    )
 
 
 @pytest.fixture
@@ -158,7 +162,7 @@ def test_file_that_needs_too_much_memory_is_refused(
     make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
     with pytest.raises(Invalid) as refusal:
-        make_checkers(checker_megabytes=250).check(request(tmp_path, LARGE))
+        make_checkers(checker_megabytes=250).check(request(tmp_path, large_run()))
     assert refusal.value.code == "check-ended"
 
 
@@ -246,6 +250,6 @@ def test_submission_beyond_the_memory_limit_leaves_no_files_or_rows(
     make_track(system)
     publish_qrels(system)
     with pytest.raises(Invalid, match="memory"):
-        submit(system, ALICE, LARGE)
+        submit(system, ALICE, large_run())
     assert list(system.settings.incoming.iterdir()) == []
     assert submit(system, ALICE).state == "queued"

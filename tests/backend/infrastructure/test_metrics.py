@@ -70,11 +70,11 @@ def test_requests_of_several_processes_are_summed(
 ) -> None:
     others = [count_in_process(3), count_in_process(4)]
     system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
-    found = scrape(system)
-    assert found[REQUESTS] == 8
-    assert found["cupel_request_duration_seconds_count", "GET", "/v1"] == 8
-    assert found["cupel_request_duration_seconds_bucket", "0.01", "GET", "/v1"] == 0
-    assert found["cupel_request_duration_seconds_bucket", "0.025", "GET", "/v1"] == 8
+    metrics = scrape(system)
+    assert metrics[REQUESTS] == 8
+    assert metrics["cupel_request_duration_seconds_count", "GET", "/v1"] == 8
+    assert metrics["cupel_request_duration_seconds_bucket", "0.01", "GET", "/v1"] == 0
+    assert metrics["cupel_request_duration_seconds_bucket", "0.025", "GET", "/v1"] == 8
     for other in others:
         other.communicate()
 
@@ -88,9 +88,9 @@ def test_counts_are_kept_and_the_file_is_removed_after_a_process_ends(
         other.kill()
         other.communicate()
     for _ in range(2):
-        found = scrape(system)
-        assert found[REQUESTS] == 15
-        assert found["cupel_request_duration_seconds_count", "GET", "/v1"] == 15
+        metrics = scrape(system)
+        assert metrics[REQUESTS] == 15
+        assert metrics["cupel_request_duration_seconds_count", "GET", "/v1"] == 15
     owners = {path.stem.partition("_")[2] for path in system.settings.metrics.glob("*.db")}
     assert owners <= {"ended", str(os.getpid())}
 
@@ -103,19 +103,19 @@ def test_queue_lengths_and_dead_jobs_are_read_from_the_database(system: System, 
     clock.forward(7)
     claim = jobs.claim_next(system, "score")
     assert claim is not None
-    found = scrape(system)
-    assert found["cupel_queued_jobs", "score"] == 2
-    assert found["cupel_running_jobs", "score"] == 1
-    assert found["cupel_oldest_queued_job_age_seconds", "score"] == 7
-    assert found["cupel_queued_jobs", "audit"] == 0
+    metrics = scrape(system)
+    assert metrics["cupel_queued_jobs", "score"] == 2
+    assert metrics["cupel_running_jobs", "score"] == 1
+    assert metrics["cupel_oldest_queued_job_age_seconds", "score"] == 7
+    assert metrics["cupel_queued_jobs", "audit"] == 0
     jobs.fail(system, claim, "no")
     for _ in range(8):
         while (claim := jobs.claim_next(system, "score")) is not None:
             jobs.fail(system, claim, "no")
         clock.forward(10)
-    found = scrape(system)
-    assert (found["cupel_dead_jobs", "score"], found["cupel_queued_jobs", "score"]) == (3, 0)
-    assert found["cupel_oldest_queued_job_age_seconds", "score"] == 0
+    metrics = scrape(system)
+    assert (metrics["cupel_dead_jobs", "score"], metrics["cupel_queued_jobs", "score"]) == (3, 0)
+    assert metrics["cupel_oldest_queued_job_age_seconds", "score"] == 0
 
 
 def test_age_of_a_postponed_job_keeps_growing(system: System, clock: Clock) -> None:
@@ -137,10 +137,10 @@ def test_checks_are_counted_by_verdict(system: System) -> None:
     with pytest.raises(Invalid):
         submit(system, content=b"nonsense\n")
     work_off(system)
-    found = scrape(system)
-    assert found["cupel_checks_total", "run", "accepted"] == 1
-    assert found["cupel_checks_total", "run", "refused"] == 1
-    assert found["cupel_checks_total", "qrels", "accepted"] == 1
+    metrics = scrape(system)
+    assert metrics["cupel_checks_total", "run", "accepted"] == 1
+    assert metrics["cupel_checks_total", "run", "refused"] == 1
+    assert metrics["cupel_checks_total", "qrels", "accepted"] == 1
 
 
 def test_object_store_operations_are_timed(system: System) -> None:
@@ -149,20 +149,20 @@ def test_object_store_operations_are_timed(system: System) -> None:
     submit(system)
     with pytest.raises(Unavailable):
         system.blobs.get("00/0000")
-    found = scrape(system)
+    metrics = scrape(system)
     assert (
-        found["cupel_storage_operation_duration_seconds_count", "put", "done"] == 3
+        metrics["cupel_storage_operation_duration_seconds_count", "put", "done"] == 3
     )  # judgments, a run, its ranking
-    assert found["cupel_storage_operation_duration_seconds_count", "copy", "done"] == 1
-    assert found["cupel_storage_operation_duration_seconds_count", "get", "failed"] == 1
+    assert metrics["cupel_storage_operation_duration_seconds_count", "copy", "done"] == 1
+    assert metrics["cupel_storage_operation_duration_seconds_count", "get", "failed"] == 1
 
 
 def test_unavailable_database_is_reported_beside_other_metrics(tmp_path: Path) -> None:
     system = open_system(Settings(data=tmp_path / "data"))
     system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
-    found = scrape(system)
-    assert found[("cupel_database_up",)] == 0
-    assert found[REQUESTS] == 1
+    metrics = scrape(system)
+    assert metrics[("cupel_database_up",)] == 0
+    assert metrics[REQUESTS] == 1
     system.close()
 
 

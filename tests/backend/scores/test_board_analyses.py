@@ -60,9 +60,9 @@ def track(system: System) -> None:
 
 
 def board(system: System, **query: object) -> Leaderboard:
-    found = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    analysis = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
+    assert analysis is not None
+    return analysis
 
 
 def score(system: System) -> None:
@@ -91,8 +91,8 @@ def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAna
     ]
     seed = shown.analysis.seed
     assert seed is not None
-    [found] = board_analysis.analyse([np.array(scores_by_topic).T], scales=[shown.scale.type], seed=seed)
-    return found, ids
+    [analysis] = board_analysis.analyse([np.array(scores_by_topic).T], scales=[shown.scale.type], seed=seed)
+    return analysis, ids
 
 
 def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
@@ -101,16 +101,16 @@ def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
     work_off(system, analysing=True)
     for measure in ("nDCG@2", "AP", "P@1"):
         shown = board(system, measure=measure)
-        found, ids = offline(system, shown)
+        analysis, ids = offline(system, shown)
         assert shown.analysis.state == "done"
-        assert shown.analysis.separable == found.separable
+        assert shown.analysis.separable == analysis.separable
         assert (shown.analysis.neighbours, shown.analysis.submissions) == (4, 5)
-        assert shown.analysis.smallest_difference == found.smallest_difference
-        assert shown.analysis.warnings == found.warnings
+        assert shown.analysis.smallest_difference == analysis.smallest_difference
+        assert shown.analysis.warnings == analysis.warnings
         assert shown.analysis.topics == TOPICS
-        assert shown.analysis.in_best_set == sum(standing.in_best_set for standing in found.standings)
+        assert shown.analysis.in_best_set == sum(standing.in_best_set for standing in analysis.standings)
         for row in shown.rows:
-            expected = found.standings[ids.index(row.submission)]
+            expected = analysis.standings[ids.index(row.submission)]
             assert row.interval == (expected.mean.low, expected.mean.high)
             assert expected.rank.low is not None
             assert expected.rank.high is not None

@@ -198,7 +198,7 @@ def test_explain_refuses_an_unknown_measure(organiser, judged: str) -> None:
     assert (refused.exit_code, "measure-invalid" in refused.stderr) == (2, True)
 
 
-def test_submit_reports_a_malformed_run_and_submits_the_others(organiser, track: str, folder: Path) -> None:
+def test_submit_reports_a_malformed_run_and_submits_valid_runs(organiser, track: str, folder: Path) -> None:
     done = organiser("submit", track, folder / "broken.run", folder / "step1.run")
     assert done.exit_code == 1
     assert f"{folder}/broken.run: refused" in done.stderr

@@ -107,7 +107,7 @@ class TestRandomisedHsd:
         assert result.pair_p is not None
         assert result.pair_p[0] == pytest.approx(exact, abs=0.01)
 
-    def test_replicates_are_shared_by_measures_and_independent_of_them(self) -> None:
+    def test_replicates_are_shared_by_measures_and_independent_of_measures(self) -> None:
         rng = np.random.default_rng(6)
         first, second = rng.random((2, 12, 5))
         together = randomised_hsds([first, second], replicates=900)
@@ -137,7 +137,7 @@ class TestFamilies:
             family["benjamini_hochberg"], abs=1e-12
         )
 
-    def test_groups_equal_hand_worked_ones(self) -> None:
+    def test_groups_equal_hand_worked_groups(self) -> None:
         assert groups(3, []) == ((0,), (0,), (0,))
         assert groups(3, [(0, 2)]) == ((0,), (0, 1), (1,))
         assert groups(3, [(0, 1), (0, 2), (1, 2)]) == ((0,), (1,), (2,))

@@ -28,7 +28,7 @@ def test_equal_systems_are_in_best_set() -> None:
     assert all((standing.rank.high or 0) - (standing.rank.low or 0) >= 1 for standing in result.standings[:3])
 
 
-def test_groups_are_those_of_the_test() -> None:
+def test_groups_equal_the_groups_of_the_test() -> None:
     scores = make_scores(list(np.linspace(0, 0.1, 8)), topics=25)
     [result] = analyse([scores], replicates=800, seed=3)
     test = max_t(scores, replicates=800, seed=3)

@@ -117,7 +117,7 @@ class TestEachMeasure:
         expected = smallest_difference(variance, 20, alpha=0.01)
         assert report(values, choices=Choices(alpha=0.01)).measures[0].detectable == pytest.approx(expected)
 
-    def test_groups_are_those_of_randomised_hsd(self) -> None:
+    def test_groups_equal_randomised_hsd(self) -> None:
         values = scores()
         result = report(values).measures[0].groups
         hsd = randomised_hsd(values[:, [0, 2, 1, 3]])  # in the order of names

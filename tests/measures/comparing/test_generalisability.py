@@ -103,7 +103,7 @@ def test_coefficients_do_not_depend_on_unit_order_or_origin(seed: int, unit: flo
 
 @given(st.integers(0, 1000), st.floats(0.5, 0.99))
 @settings(max_examples=20, deadline=None)
-def test_coefficients_rise_with_topics_and_phi_is_the_smaller_one(seed: int, target: float) -> None:
+def test_coefficients_rise_with_topics_and_phi_is_smaller(seed: int, target: float) -> None:
     rng = np.random.default_rng(seed)
     components = study(rng.random((10, 6)) + rng.random(6) + rng.random((10, 1)))
     for ratio in (components.relative(), components.absolute()):

@@ -62,7 +62,7 @@ class TestOneSidedTests:
             )
             assert p == pytest.approx(expected.pvalue, abs=1e-12)
 
-    def test_sampled_sign_flips_approach_the_exact_ones(self) -> None:
+    def test_sampled_sign_flips_approach_exact_sign_flips(self) -> None:
         differences = RNG.normal(0.02, 0.05, 16)
         result = one_sided(outcome(differences, 0.03, test="sign-flip"))
         signs = np.array(list(itertools.product([1, -1], repeat=16)))
@@ -174,7 +174,7 @@ class TestVerdict:
         assert outcome(noise - 0.01, 0.02).significant_direction == "lower"
         assert outcome(noise, 0.02).significant_direction is None
 
-    def test_difference_of_the_margin_is_not_within_it(self) -> None:
+    def test_difference_equal_to_the_margin_is_not_within_the_margin(self) -> None:
         result = outcome(np.full(10, -0.01), 0.01)
         assert (result.test, result.verdict) == ("sign-flip", "worse")
         assert outcome(np.full(10, 0.3) - 0.31, 0.01).verdict == "worse"

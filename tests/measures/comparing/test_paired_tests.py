@@ -232,7 +232,7 @@ def test_mean_of_a_weaker_scale_has_a_warning() -> None:
     assert not t_test(X, Y).warnings
 
 
-def test_interval_of_a_huge_effect_contains_it() -> None:
+def test_interval_of_a_huge_effect_contains_the_effect() -> None:
     """For a huge effect, only the estimated standard deviation is uncertain: d / (chi / sqrt(df))."""
     for mean in (1e4, 1e6, 5e8):
         first = mean + np.array([-1.0, 0.0, 1.0])

@@ -9,7 +9,7 @@ from cupel_measures.comparing.swap_rates import count_swaps, fit_decline
 
 
 class TestCounts:
-    def test_swap_counts_equal_hand_worked_ones(self) -> None:
+    def test_swap_counts_equal_hand_worked_counts(self) -> None:
         """The differences .1, .2 and .1 on the first set become -.05, .15 and .2 on the second: one swap."""
         result = count_swaps([0.30, 0.20, 0.10], [0.20, 0.25, 0.05], width=0.05, bins=4)
         assert result.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which has no upper bound

@@ -215,7 +215,7 @@ class TestParameters:
             assert score_of(text, run, qrels) == score_of(plain, {"1": ranked(*"nb")}, qrels)
             assert score_of(text, run, qrels, profile=trec) == score_of(plain, {"1": ranked("b")}, qrels)
 
-    def test_measure_texts_equal_those_of_ir_measures(self) -> None:
+    def test_measure_texts_equal_ir_measures(self) -> None:
         for text in (
             "alpha_nDCG(rel=2,alpha=0.3)@10",
             "alpha_DCG(judged_only=True)@5",

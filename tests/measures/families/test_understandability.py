@@ -136,13 +136,16 @@ class TestSeveralDimensions:
         [
             ("uRBP(understandability=readabilty)", "the collection has no aspect 'readabilty'; did you mean"),
             ("uRBP(understandability=relevance)", "'relevance' is the topical aspect"),
-            ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not an aspect"),
+            (
+                "uRBP(understandability=trust,thresholds={readability:1})",
+                "'readability' is not one of the understandability aspects",
+            ),
             ("uRBP(thresholds={readability:101})", "the threshold 101 is not a label of 'readability'"),
             (
                 "RBP_u(thresholds={trust:9})",
                 "the threshold 9 is not a label of 'trust'; its labels range from",
             ),
-            ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not an aspect"),
+            ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not one of the understandability aspects"),
             ("uRBPgr(gains={trust:{1:1.5}})", "numbers from 0 to 1 by aspect and label"),
             ("RBP_u(gains={trust:{1:1}})", "gains requires graded=True"),
             ("RBP_u(graded=True,strict=True)", "apply to binary understandability"),

@@ -69,13 +69,13 @@ def test_every_measure_agrees_per_topic(
     judged: BySubtopic, orders: dict[str, list[str]], rel: int, alpha: float, beta: float
 ) -> None:
     run = {topic: ranked(*order) for topic, order in orders.items()}
-    found = theirs(judged, run, list(TEXTS), relevance_level=rel, alpha=alpha, beta=beta)
+    peer_values = theirs(judged, run, list(TEXTS), relevance_level=rel, alpha=alpha, beta=beta)
     given_ = {"rel": rel, "alpha": alpha, "beta": beta}
     texts = {name: _having(text, given_) for name, text in TEXTS.items()}
     qrels = diverse(judged)
     ours = scores_of(list(texts.values()), run, qrels)
     for place, topic in enumerate(qrels.topics):
-        for name, value in found.get(topic, {}).items():
+        for name, value in peer_values.get(topic, {}).items():
             if name != "query_id" and not math.isnan(value):
                 assert ours[texts[name]][place] == pytest.approx(value, abs=CLOSE), (topic, name)
 
@@ -89,10 +89,10 @@ def _having(text: str, options: dict[str, float]) -> str:
 def test_values_agree_without_negative_judgments_and_ties() -> None:
     judged = {"1": {"a": {"1": 1, "2": 1}, "b": {"1": 1}, "c": {"2": 0}}}
     run = {"1": ranked("c", "b", "a")}
-    found = theirs(judged, run, list(TEXTS))["1"]
+    peer_values = theirs(judged, run, list(TEXTS))["1"]
     ours = scores_of(list(TEXTS.values()), run, diverse(judged))
     assert {name: ours[text][0] for name, text in TEXTS.items()} == pytest.approx(
-        {name: found[name] for name in TEXTS}, abs=CLOSE
+        {name: peer_values[name] for name in TEXTS}, abs=CLOSE
     )
 
 
@@ -105,8 +105,8 @@ class TestDifferences:
         self, theirs_: str, ours: str, run: Scored, judged: BySubtopic | None = None, **options: Any
     ) -> Any:
         judged = judged or self.judged
-        found = theirs(judged, run, [theirs_], **options)
-        topic = {topic: of[theirs_] for topic, of in found.items()}
+        peer_values = theirs(judged, run, [theirs_], **options)
+        topic = {topic: of[theirs_] for topic, of in peer_values.items()}
         return topic, next(iter(scores_of(ours, run, diverse(judged)).values()))
 
     @pytest.mark.parametrize(("name", "text"), [(name, OURS[name]) for name in UNDIVIDED])
@@ -115,14 +115,14 @@ class TestDifferences:
         assert self.both(name, text, {"1": ranked("b")}) == ({"1": 1.0}, [0.5])
 
     def test_topic_without_relevant_documents_scores_0(self) -> None:
-        found, ours = self.both("nNRBP", "nNRBP", {"1": ranked("a")}, {"1": {"a": {"1": 0}}})
-        assert math.isnan(found["1"])
+        peer_values, ours = self.both("nNRBP", "nNRBP", {"1": ranked("a")}, {"1": {"a": {"1": 0}}})
+        assert math.isnan(peer_values["1"])
         assert ours == [0.0]
 
     def test_parameters_that_make_the_ideal_0_are_refused(self) -> None:
         # With beta 1 and alpha 0, the factor 1 - (1 - alpha) beta of the run and of its ideal is 0.
-        found = theirs(self.judged, {"1": ranked("a")}, ["nNRBP"], alpha=0.0, beta=1.0)
-        assert math.isnan(found["1"]["nNRBP"])
+        peer_values = theirs(self.judged, {"1": ranked("a")}, ["nNRBP"], alpha=0.0, beta=1.0)
+        assert math.isnan(peer_values["1"]["nNRBP"])
         with pytest.raises(ValueError, match="1 excluded"):
             parse("nNRBP(alpha=0,beta=1)")
 
@@ -151,10 +151,10 @@ class TestDifferences:
         judged = {
             "1": {"a": dict.fromkeys("123456789", 0)} | {d: dict.fromkeys(s, 1) for d, s in names.items()}
         }
-        found, ours = self.both(
+        peer_values, ours = self.both(
             "alpha-nDCG@20", "alpha_nDCG(alpha=0.6)@20", {"1": ranked(*"pxyw")}, judged, alpha=0.6
         )
-        assert found == {"1": 1.0}
+        assert peer_values == {"1": 1.0}
         assert ours == pytest.approx([0.996637], abs=CLOSE)
         best = scores_of("alpha_nDCG(alpha=0.6)@20", {"1": ranked(*"pywx")}, diverse(judged))
         assert next(iter(best.values())) == [1.0]
@@ -176,13 +176,17 @@ def test_all_values_of_the_web_track_runs_agree(shared: Path, year: str) -> None
     assert len(paths) == number
     compared = 0
     for path in paths:
-        found = theirs(_judged(qrels), _ranks(path), list(TEXTS))
+        peer_values = theirs(_judged(qrels), _ranks(path), list(TEXTS))
         values = evaluate(qrels, join_run(path, qrels), [parse(text) for text in TEXTS.values()]).values
         for place, topic in enumerate(qrels.topics):
             for measure, text in TEXTS.items():
-                if topic in found and not math.isnan(found[topic][measure]):
+                if topic in peer_values and not math.isnan(peer_values[topic][measure]):
                     ours = values[parse(text)][place]
-                    assert ours == pytest.approx(found[topic][measure], abs=CLOSE), (path, topic, measure)
+                    assert ours == pytest.approx(peer_values[topic][measure], abs=CLOSE), (
+                        path,
+                        topic,
+                        measure,
+                    )
                     compared += 1
     assert compared >= number * 40 * len(TEXTS)
 
@@ -213,10 +217,10 @@ def test_values_of_real_judgments_with_ten_subtopics_per_topic_agree(shared: Pat
     assert len(qrels.topics) == 30
     for step in (1, -1):
         run = {topic: ranked(*list(of)[::step]) for topic, of in judged.items()}
-        found, ours = theirs(judged, run, list(TEXTS)), scores_of(list(TEXTS.values()), run, qrels)
+        peer_values, ours = theirs(judged, run, list(TEXTS)), scores_of(list(TEXTS.values()), run, qrels)
         for place, topic in enumerate(qrels.topics):
             assert {name: ours[text][place] for name, text in TEXTS.items()} == pytest.approx(
-                {name: found[topic][name] for name in TEXTS}, abs=CLOSE
+                {name: peer_values[topic][name] for name in TEXTS}, abs=CLOSE
             )
 
 

@@ -98,11 +98,11 @@ def audited(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | No
 
 
 def reported(
-    kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None, found: Mapping[int, Any]
+    kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None, results: Mapping[int, Any]
 ) -> AuditReport:
     """Return the report on these results by trial."""
     audit = read_audit(kind, parameters)
-    report = result(audit, subject.about, SEED, audit.trials(subject), found).report
+    report = result(audit, subject.about, SEED, audit.trials(subject), results).report
     assert report is not None
     return report
 

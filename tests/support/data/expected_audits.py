@@ -134,8 +134,8 @@ def assert_table(report: AuditReport, name: str, columns: str, rows: Sequence[Ro
     table = report.table(name)
     assert [column.name for column in table.columns] == columns.split()
     assert len(table.rows) == len(rows), table.rows
-    for found, expected in zip(table.rows, rows, strict=True):
-        assert_cells(found, expected)
+    for cells, expected in zip(table.rows, rows, strict=True):
+        assert_cells(cells, expected)
 
 
 def assert_numbers(report: AuditReport, expected: Mapping[str, float | None]) -> None:
@@ -144,12 +144,12 @@ def assert_numbers(report: AuditReport, expected: Mapping[str, float | None]) ->
     assert_cells([report.numbers[name] for name in expected], list(expected.values()))
 
 
-def assert_cells(found: Sequence[Any], expected: Sequence[Any]) -> None:
+def assert_cells(cells: Sequence[Any], expected: Sequence[Any]) -> None:
     """Assert that cells are equal. Numbers may differ by 1e-9."""
-    assert len(found) == len(expected)
-    for cell, value in zip(found, expected, strict=True):
+    assert len(cells) == len(expected)
+    for cell, value in zip(cells, expected, strict=True):
         if isinstance(value, float):
-            assert cell is not None, (found, expected)
-            assert math.isclose(cell, value, abs_tol=1e-9), (found, expected)
+            assert cell is not None, (cells, expected)
+            assert math.isclose(cell, value, abs_tol=1e-9), (cells, expected)
         else:
-            assert cell == value, (found, expected)
+            assert cell == value, (cells, expected)

@@ -27,7 +27,7 @@ def assert_report(
     for name, (columns, rows) in tables.items():
         assert " ".join(report.table(name).names) == columns
         assert len(report.table(name).rows) == len(rows), name
-        for found, expected in zip(report.table(name).rows, rows, strict=True):
-            assert list(found) == pytest.approx(list(expected), abs=1e-9), name
+        for cells, expected in zip(report.table(name).rows, rows, strict=True):
+            assert list(cells) == pytest.approx(list(expected), abs=1e-9), name
     assert list(report.undefined) == list(undefined)
     assert list(report.warnings) == list(warnings)

@@ -232,6 +232,10 @@ class Postgres(Server):
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self.folder,
             "fsync": "off",  # no test cuts the power, so syncing is not needed
+            "full_page_writes": "off",
+            "synchronous_commit": "off",
+            "autovacuum": "off",  # the tables are small and live for seconds
+            "jit": "off",
             "max_connections": 300,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -323,6 +327,8 @@ class RabbitMQ(Server):
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
             "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq"),
             "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+            # Idle schedulers of Erlang wait actively by default.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none",
         }
 
     def commands(self) -> list[list[str]]:

@@ -98,7 +98,7 @@ def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
 
 
 def find_last_rank(tops: Tops) -> int:
-    """Return the last rank at which some run has a document, at least 1."""
+    """Return the number of documents in the longest ranking of any run, at least 1."""
     return max(1, int((tops.ranked >= 0).any(axis=(0, 1)).sum()))
 
 

@@ -172,7 +172,7 @@ def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[S
 
 
 def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
-    """Return tau(MEASURE)@STEP and kept@STEP."""
+    """Return the numbers tau(MEASURE)@STEP and kept@STEP (share of the judged documents)."""
     numbers: dict[str, float | int | None] = {}
     for point in points:
         numbers[f"tau({point.measure})@{point.step:g}"] = point.tau.mean

@@ -356,7 +356,7 @@ def _power_row(result: PowerResult) -> PowerRow:
 
 
 def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha: float) -> Iterator[str]:
-    """Yield sentences on measures for which the test is defined."""
+    """Yield sentences on the measures for which the test is defined."""
     if not rows:
         yield "Discriminative power is undefined for every measure."
         return

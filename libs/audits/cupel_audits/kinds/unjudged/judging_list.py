@@ -21,7 +21,7 @@ class RankInRun(NamedTuple):
 
 
 class UnjudgedShares(NamedTuple):
-    """unjudged@depth of every run on a topic; None for a run without documents."""
+    """The values of unjudged@depth of all runs on a topic; None for a run without documents."""
 
     depth: int
     shares: Sequence[float | None]
