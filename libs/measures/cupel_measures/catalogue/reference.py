@@ -134,7 +134,7 @@ class ReferencePage:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return the facts of the declaration as pairs of a label and a text."""
+        """Return the facts of the declaration as pairs of a heading and a text."""
         return [
             ("also called", ", ".join(self.aliases) or "-"),
             ("values", self._bounds),
@@ -185,7 +185,7 @@ class MeasureFamily:
 
 
 def families() -> list[MeasureFamily]:
-    """Return all families: measures of one aspect, then combining measures, then measures of subtopics."""
+    """Return all families: first of measures of one aspect, then of several aspects, then of subtopics."""
     members: dict[str, list[Declaration]] = {}
     for declaration in all_declarations():
         members.setdefault(declaration.compute.__module__, []).append(declaration)

@@ -40,7 +40,7 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """Return the greatest rounding error of the printed number: half a unit of its last decimal, or 0."""
+        """Return the greatest accepted error of the printed number. It is rounded if it has six decimals."""
         return 5.1e-7 if len(self.printed.partition(".")[2]) >= 6 else 1e-12
 
 
