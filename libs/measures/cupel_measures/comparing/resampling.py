@@ -232,7 +232,7 @@ def standard_deviation(variance: Floats, means: Floats) -> Floats:
 
 
 def studentised(means: Floats, deviation: Floats, topics: int) -> Floats:
-    """Return means / (deviation / sqrt(topics)): 0 if both are 0, infinite if only the deviation is 0."""
+    """Return means / (deviation / sqrt(topics)): 0 for a mean of 0, infinite if only the deviation is 0."""
     means = np.where(np.abs(means) < CLOSE, 0.0, means)
     constant = np.where(means == 0.0, 0.0, np.copysign(np.inf, means))
     t: Floats = np.divide(means * np.sqrt(topics), deviation, out=constant, where=deviation > 0)

@@ -78,9 +78,9 @@ class _KnownValues:
     """The values of a measure that are known without scoring several orders.
 
     exact: bool[T], topics whose least and greatest values are known. bounded: whether least and greatest are
-    outer bounds for all other topics; if not, they are the score of the run there. closed: float64[T],
-    expected values by a closed form; None if the measure has no closed form. unknown: topics whose orders
-    have to be scored.
+    outer bounds on all other topics; if not, they are the score of the run on those topics. closed:
+    float64[T], expected values by a closed form; None if the measure has no closed form. unknown: topics
+    whose orders have to be scored.
     """
 
     measure: Measure

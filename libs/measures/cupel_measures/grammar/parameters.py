@@ -123,7 +123,7 @@ class Words(ParameterKind):
 
 @dataclass(frozen=True)
 class Either(ParameterKind):
-    """A value that one of `kinds` accepts; they are tried in order."""
+    """A value that one of `kinds` accepts; the kinds are tried in order."""
 
     kinds: tuple[ParameterKind, ...] = ()
 
