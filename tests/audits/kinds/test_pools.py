@@ -230,6 +230,12 @@ def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
     assert "of the runs left out, the mean score of these runs changes by -0." in report.verdict[-1]
 
 
+def test_verdict_of_unlabelled_systems_is_at_the_percentage_nearest_to_50() -> None:
+    subject = subject_of(QRELS, RUNS, "AP", top=9)
+    report = audited("unlabelled_systems", subject, {"percents": [49, 52], "repeats": 1, "depth": 9})
+    assert report.verdict[-1].startswith("AP: with 49 per cent of the runs left out,")
+
+
 def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
     qrels, runs = board(runs=5)
     subject = subject_of(qrels, runs, "AP", top=20)

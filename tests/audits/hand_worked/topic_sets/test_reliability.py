@@ -110,6 +110,28 @@ def test_report_equals_the_hand_worked_report() -> None:
     )
 
 
+def test_verdict_orders_measures_by_the_reliability_of_differences() -> None:
+    """P@4 differs by 1/4 between runs on every topic, so E rho^2 is 1; Phi is lower because topics differ.
+
+    P@1 is 1, 1, 1, 1 of a, 1, 0, 1, 0 of b and 0 of c. Its mean squares are 1 for runs and 1/9 for topics
+    and residual. So both ratios are ((1 - 1/9) / 4) / (1/9) = 2. Phi of P@4 has the ratio 1 / (11/12).
+    """
+    counts = {"a": (4, 3, 4, 2), "b": (3, 2, 3, 1), "c": (2, 1, 2, 0)}
+    firsts = {"a": (1, 1, 1, 1), "b": (1, 0, 1, 0), "c": (0, 0, 0, 0)}
+    runs = {
+        run: {
+            topic: ranked(*OTHER[: 1 - first], *RELEVANT[:count], *OTHER[1 - first : 4 - count])
+            for topic, count, first in zip("1234", counts[run], firsts[run], strict=True)
+        }
+        for run in counts
+    }
+    report = audited("reliability", subject_of(QRELS, runs, "P@1 P@4"))
+    assert report.numbers["erho2(P@4)"] == 1
+    assert report.numbers["erho2(P@1)"] == report.numbers["phi(P@1)"] == pytest.approx(8 / 9)
+    assert report.numbers["phi(P@4)"] == pytest.approx(48 / 59)
+    assert [sentence[:3] for sentence in report.verdict] == ["P@4", "P@4", "P@1", "P@1"]
+
+
 def test_interval_of_the_topics_needed_can_be_open() -> None:
     """For two runs that differ on one of four topics, the interval of the run variance includes 0."""
     runs = {"a": RUNS["a"], "b": {**RUNS["a"], "1": ranked(*OTHER)}}
