@@ -27,7 +27,7 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def sizes(judged: Judged, mask: Mask, topic: int = 0) -> tuple[int, ...]:
-    """Return how many documents of grade 0, 1 and 2 of a topic are kept."""
+    """Return the numbers of kept documents of grade 0, 1 and 2 of a topic."""
     kept = mask[judged.document] & (judged.topic == topic)
     return tuple(int((kept & (judged.grade == grade)).sum()) for grade in range(3))
 
