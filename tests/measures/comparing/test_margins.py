@@ -81,7 +81,7 @@ class TestOneSidedTests:
         assert result.interval == (2.0, 4.0)
 
     def test_smallest_possible_p_is_significant_at_this_alpha(self) -> None:
-        """The p of four positive differences is 1 / 16, and the interval has all subset means."""
+        """With four positive differences, p is 1/16, and the interval contains the means of all subsets."""
         positive = np.array([1.0, 2, 3, 6])
         for differences, direction, bounds in ((positive, "higher", (1, 6)), (-positive, "lower", (-6, -1))):
             result = outcome(differences, 2.0, test="sign-flip", alpha=1 / 16)

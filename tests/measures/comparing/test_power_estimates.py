@@ -33,7 +33,7 @@ def test_pairs_above_the_required_difference_differ_significantly() -> None:
 
 @pytest.mark.parametrize(("alpha", "place"), [(0.05, 5), (0.02, 2), (0.01, 1), (0.001, 1)])
 def test_required_difference_equals_its_definition(alpha: float, place: int) -> None:
-    """Of 100 samples, take the one with the K-th largest |t|, K = 100 alpha, or 1 for a smaller alpha."""
+    """Of 100 samples, take that with the K-th largest |t|, where K is 100 alpha, but at least 1."""
     scores = noisy(4, topics=12, systems=3)
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((2, 0))))
     drawn = rng.integers(12, size=(100, 12))

@@ -91,7 +91,7 @@ def tuples_by_distance(
 ) -> dict[int, list[tuple[int, ...]]]:
     """Return the possible tuples of label indices by distance, in the units of `Classes.distances`.
 
-    Return only the tuples of judged documents if there are more than MOST_TUPLES possible ones, and for
+    Only the tuples of judged documents are returned if there are more than MOST_TUPLES possible ones, and for
     `label_set=observed`.
     """
     name, aspects = arguments["label_set"], aspects_of(qrels, classes)
