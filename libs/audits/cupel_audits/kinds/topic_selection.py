@@ -190,7 +190,7 @@ def _strong(points: Sequence[SelectionPoint], way: str) -> int | None:
 
 def _undefined(points: Sequence[SelectionPoint]) -> Iterator[str]:
     if _strong(points, SELECTED) is None:
-        yield f"topics@{STRONG}: tau of the selection does not reach {STRONG}, or the selection is not finished"
+        yield f"topics@{STRONG}: tau of the selection does not reach {STRONG}, or it is not finished"
     for point in points:
         if point.tau.mean is None:
             reason = "all runs have the same score by one of the measures"
