@@ -77,6 +77,10 @@ TESTS_OF = {
         "tests/audits/kinds/test_{kind}.py",
         *AUDITS,
     ),
+    "libs/audits/cupel_audits/analysis/lmd_selection.py": (
+        "tests/measures/families/test_document_content.py",
+        *AUDITS,
+    ),
     "libs/audits/cupel_audits/*.py": AUDITS,
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (

@@ -80,6 +80,13 @@ def test_pool_depth_is_estimated_from_the_judged_documents() -> None:
     assert pool_depth(subject_of(qrels_of({"9": {"a": 1}}), lists(runs), "AP"), 20) == 1
 
 
+def test_pool_without_an_edge_is_as_deep_as_half_of_its_documents_are_judged() -> None:
+    """At the ranks 1 to 13 of 20 runs, 20, 19, ..., 8 documents are judged: half of them at rank 11."""
+    runs = {f"r{i}": {"1": [f"r{i}d{rank}" for rank in range(1, 14)]} for i in range(20)}
+    judged = {"1": {f"r{i}d{rank}": 1 for rank in range(1, 14) for i in range(21 - rank)}}
+    assert pool_depth(subject_of(qrels_of(judged), lists(runs), "AP"), 20) == 11
+
+
 def test_incomplete_samples_have_the_hand_worked_sizes() -> None:
     """Of 7 relevant and 30 other documents, keep 7 and 30 (100%), 5 and 24 (80%), 3 and 15 (50%), ..."""
     by_subtopic = {f"d{n:02}": {"x": int(n < 4), "y": int(3 <= n < 7)} for n in range(37)}
