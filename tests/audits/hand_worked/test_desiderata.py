@@ -106,9 +106,9 @@ def test_report_equals_an_independent_scorer() -> None:
 
 
 def error_of(labels: Sequence[int]) -> tuple[int, int] | None:
-    """Return the rank and the size of the only error in a list of different labels; None if sorted.
+    """Return the rank and the size of the only error in a list of different labels.
 
-    size: the number of higher labels below that rank.
+    The size is the number of higher labels below the rank. Return None if the list is sorted.
     """
     misplaced = [n for n in range(len(labels) - 1) if labels[n] < labels[n + 1]]
     if not misplaced:

@@ -212,6 +212,8 @@ def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
         ([0] * 40, [0.8] * 20 + [0.99] * 20, "unfair"),
         ([1, 0, 0], [1] * 3, "fair"),
         ([2, 0, 0], [1] * 3, "unfair"),
+        ([0, 0, 0], [0.8, 1, 1], "mostly fair"),
+        ([0, 0, 0], [0.0] * 3, "unfair"),
     ],
 )
 def test_fair_pool_costs_a_twentieth_of_the_ranks(losses: list[int], taus: list[float], verdict: str) -> None:

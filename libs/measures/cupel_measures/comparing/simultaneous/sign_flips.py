@@ -104,7 +104,7 @@ class SignFlips:
 
     def to_t(self, r: Floats) -> Floats:
         """Return the t statistics that correspond to values of r; infinite for r = 1."""
-        share = np.minimum(r * r, 1.0)
+        share = r * r
         squares = np.divide(
             (len(self.values) - 1) * share, 1 - share, out=np.full_like(share, np.inf), where=share < 1
         )
