@@ -207,7 +207,10 @@ def _permuted_ranges(values: Floats, replicates: int, seed: int) -> list[Floats]
 def _permutations(
     topics: int, systems: int, replicates: int, seed: int
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Yield random orders of the systems: (index of the first replicate, int32[topics, block, systems])."""
+    """Yield blocks of random orders of the systems, one order per topic and replicate.
+
+    A block is (index of its first replicate, int32[topics, block, systems]).
+    """
     size = max(1, (1 << 20) // max(topics * systems, 1))
     for block, begin in enumerate(range(0, replicates, size)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))

@@ -183,7 +183,7 @@ def compare(
 
     scores: float64[topics, systems] for every text in `ComparedMeasure.required`. progress: called with the
     text of each measure when its comparison begins. Raises ValueError for fewer than two systems, repeated
-    names, and scores of another shape.
+    names, and scores that do not have the shape (topics, systems).
     """
     choices = choices or Choices()
     _check(systems, topics, scores, measures)

@@ -71,7 +71,7 @@ class Choices:
 
     @property
     def is_simultaneous(self) -> bool:
-        """Whether the test corrects p over all pairs of a measure itself."""
+        """Whether the test itself corrects p over the pairs of each measure."""
         return self.test_name in SIMULTANEOUS
 
     @property
@@ -81,7 +81,7 @@ class Choices:
 
     @property
     def correction_name(self) -> str:
-        """Name of the correction of a paired test, or of the simultaneous test."""
+        """Name of the correction, or of the simultaneous test, which needs no other correction."""
         return self.test_name if self.is_simultaneous else self.correction or next(iter(CORRECTIONS))
 
     @property

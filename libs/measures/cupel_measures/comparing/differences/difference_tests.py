@@ -1,8 +1,9 @@
-"""Tests of the differences of pairs of systems by several measures, with intervals that agree with them.
+"""Tests of the differences of pairs of systems by several measures, and intervals that agree with the tests.
 
 An interval has the same level as its test. If p is corrected by Holm's method, the intervals are simultaneous
 by Bonferroni's inequality. Simultaneous tests use the max-T quantile or Tukey's quantile for the intervals
-too. If only a later step of a step-down correction finds a pair significant, the interval is cut next to 0.
+too. If only a later step of a step-down correction finds a pair significant, only the part of its interval
+with the sign of the difference is kept.
 """
 
 import math
@@ -105,7 +106,7 @@ def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | 
 
 
 def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
-    """Return alphas that control the false coverage rate (Benjamini and Yekutieli, JASA 2005)."""
+    """Return alphas at which the intervals control the false coverage rate (Benjamini, Yekutieli 2005)."""
     rejected = max(1, int(np.count_nonzero(corrected <= alpha)))
     return np.full(len(p), rejected * alpha / len(p))
 
@@ -139,7 +140,8 @@ def _agreeing(
     """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
 
     For the randomisation test, the replacement is the interval that inverts the test. A bound that still
-    contradicts the verdict is moved to 0 or next to it; this can happen in later steps of Holm's correction.
+    contradicts the verdict is moved to 0, or to the float next to 0. This can happen in later steps of Holm's
+    correction.
     """
     if interval.value is None or interval.low is None or excludes_zero(interval) == is_significant:
         return interval
@@ -168,7 +170,7 @@ def _bounded(value: float | None, low: float, high: float) -> Interval:
 def _simultaneous(
     values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
-    """Test all pairs of systems with usable scores at once; the results of other pairs are undefined."""
+    """Test all pairs of systems with usable scores at once. The results of other pairs are undefined."""
     reasons = [undefined_reason(column) for column in values.T]
     usable = [system for system, reason in enumerate(reasons) if reason is None]
     column_of = {system: column for column, system in enumerate(usable)}
@@ -300,8 +302,8 @@ def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair])
 def _effect_level(interval: Interval, error: float, topics: int) -> float:
     """Return a confidence level for the interval of the effect size, so that it agrees with `interval`.
 
-    At this level, the interval of the effect size excludes 0 exactly if `interval` does. The level is that of
-    the t interval with the same bound next to 0 as `interval`.
+    At this level, the interval of the effect size excludes 0 exactly if `interval` does. It is the level of
+    the t interval whose bound closest to 0 is that of `interval`.
     """
     from scipy.special import stdtr
 
