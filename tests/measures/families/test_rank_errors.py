@@ -261,7 +261,7 @@ class TestRankErrorLaws:
     def test_score_is_1_if_and_only_if_no_adjacent_pair_is_an_error(
         self, pairs: list[tuple[int, int]]
     ) -> None:
-        """With stable ties, an error is a better label directly below a worse one."""
+        """With ties=stable, an error is a pair of adjacent documents whose lower one has the better label."""
         run, qrels = with_two_aspects(pairs)
         error = any(lower[a] > upper[a] for upper, lower in itertools.pairwise(pairs) for a in (0, 1))
         for text in ("NLRE", "NGRE", "NLRE(weights={relevance:0.001,credibility:1000})"):

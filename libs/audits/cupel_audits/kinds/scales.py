@@ -120,10 +120,10 @@ class Scales(OverTopics):
     sqrt(MSE / T), with the degrees of freedom of the error. The design `two_way` has effects of topics and
     runs, `one_way` of runs only.
 
-    If a measure has exact scores, Kruskal-Wallis ranks these. So the same pairs differ by RBP with p = 1/5
-    and by RBTO, as theory predicts, although floats cannot represent all differences of their scores. ANOVA
-    uses floats, which are scaled down if their squares would overflow. No result depends on the unit of the
-    scores.
+    If a measure has exact scores, Kruskal-Wallis ranks the exact scores. So the same pairs differ by RBP with
+    p = 1/5 and by RBTO, as theory predicts, although floats cannot represent all differences of their scores.
+    ANOVA uses floats, which are scaled down if their squares would overflow. No result depends on the unit
+    of the scores.
     """
 
     alpha: Alpha = setting(0.05, "probability of any false positive among all pairs")

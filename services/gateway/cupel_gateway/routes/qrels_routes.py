@@ -41,7 +41,8 @@ FORM = {
                     "properties": {
                         "collection": {
                             "type": "string",
-                            "description": "collection file (YAML or JSON): `qrels:`, optionally `topics:`",
+                            "description": "collection file (YAML or JSON) with the key `qrels` and "
+                            "optionally `topics`",
                         },
                         "files": {
                             "type": "array",

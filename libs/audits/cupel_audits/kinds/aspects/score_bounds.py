@@ -68,7 +68,7 @@ class BoundSummaryRow:
         float,
         Heading(
             "bound below 0.9 despite good documents",
-            "share of topics where no ranking scores 0.9 though no aspect lacks good documents",
+            "share of topics where no ranking scores 0.9, although every aspect has good documents",
         ),
     ]
     least: Annotated[float, Heading("lowest bound")]

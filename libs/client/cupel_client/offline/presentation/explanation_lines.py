@@ -42,7 +42,7 @@ def _part_lines(name: str, data: Any) -> Iterator[str]:
 
 
 def _may_differ_exactly(measure: Measure) -> bool:
-    """Return whether values with equal floats may differ exactly: huge values, or powers of p."""
+    """Return whether exact values may differ although their floats are equal: huge values, powers of p."""
     declared = measure.declaration
     return has_exact_values(measure) and ("p" in declared.parameters or math.isinf(declared.bounds[1]))
 
@@ -67,7 +67,7 @@ def _judgments(data: Data) -> Iterator[str]:
     shares = ", ".join(f"{share:.1%} ({name})" for name, share in data["unjudged"].items())
     yield f"{shares} {where} unjudged"
     if data["as_highest"] is None:
-        yield f"not computed with the highest label for unjudged documents: {data['refused']}"
+        yield f"the value with the highest label for unjudged documents cannot be computed: {data['refused']}"
         return
     as_lowest, as_highest = decimal(data["as_lowest"]), decimal(data["as_highest"])
     yield f"{as_lowest} with the present judgments, {as_highest} if unjudged documents had the highest label"
