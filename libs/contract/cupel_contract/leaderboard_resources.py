@@ -80,9 +80,9 @@ class LeaderboardAnalysis(Resource):
         None, description="reason why no test was possible; null if tests were possible"
     )
     method: str = Field(
-        description="name and version of the method: `max-t/1` is the studentised step-down max-T test of "
-        "all pairs, the best set of multiple comparisons with the best, rank intervals from the pairs that "
-        "differ significantly, and t intervals of the scores"
+        description="name and version of the method. `max-t/1` consists of the studentised step-down max-T "
+        "test of all pairs, the best set by multiple comparisons with the best, rank intervals from the "
+        "pairs that differ significantly, and t intervals of the scores"
     )
     submissions: int = Field(description="number of ranked submissions")
     in_best_set: int | None = Field(

@@ -75,7 +75,7 @@ def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
 
 
 def run_scheduler() -> int:
-    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT. Two schedulers do no harm."""
+    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT. Two may run at the same time."""
     stop = _install_stop_event()
     system = get_system()
     _serve_metrics("scheduler")

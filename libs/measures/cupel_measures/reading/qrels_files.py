@@ -290,8 +290,7 @@ def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings
     if COLUMNS not in findings.totals and words > len(file.columns) == 4:
         message += (
             "; if the file has a column per aspect or judgments by subtopic, declare this in a collection "
-            "file: "
-            "columns: [topic, _, document, a, b] or layout: subtopics"
+            "file: columns: [topic, _, document, a, b] or layout: subtopics"
         )
     width = len(file.columns)
     begins = [match.start() for match in re.finditer(rb"\S+", line)] + [len(line.rstrip())]

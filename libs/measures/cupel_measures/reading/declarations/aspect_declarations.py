@@ -65,8 +65,7 @@ LONG_SCALE = declare(
     "warning",
     "without a threshold, every label of a long scale except the lowest counts as relevant",
     "declare the smallest relevant label, such as threshold: 60; if small numbers are good, declare the "
-    "worst "
-    "label first, such as labels: {range: [100, 0]}",
+    "worst label first, such as labels: {range: [100, 0]}",
 )
 LABEL_SET = declare(
     "label-set",
