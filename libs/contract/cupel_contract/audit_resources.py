@@ -115,7 +115,7 @@ class AuditResource(Resource):
     failures: tuple[AuditPartFailure, ...]
     problems: tuple[str, ...] = Field(description="reasons why the audit cannot be done, as sentences")
     digest: str | None = Field(None, description="digest of the result; null until the audit is done")
-    verdict: tuple[str, ...] = Field(description="the findings in sentences")
+    verdict: tuple[str, ...] = Field(description="the findings, as sentences")
     numbers: dict[str, float | int | None] = Field(
         description="numbers of the report by name; null: undefined"
     )

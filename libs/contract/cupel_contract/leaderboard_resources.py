@@ -87,7 +87,8 @@ class LeaderboardAnalysis(Resource):
     submissions: int = Field(description="number of ranked submissions")
     in_best_set: int | None = Field(
         None,
-        description="number of submissions that are not significantly worse than the best (including it)",
+        description="number of submissions that are not significantly worse than the best, including the "
+        "best",
     )
     separable: int | None = Field(
         None, description="number of pairs of adjacent submissions that differ significantly"

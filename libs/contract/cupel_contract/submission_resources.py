@@ -65,11 +65,11 @@ class RunResource(Resource):
 
 
 class ProfileEffect(Resource):
-    """The topics of a run whose documents another rule would order differently."""
+    """The topics on which another rule would order the documents of a run differently."""
 
     count: int
     topics: tuple[str, ...] = Field(
-        description="ids of the first topics whose documents another rule would order differently"
+        description="ids of the first topics on which another rule would order the documents differently"
     )
 
     EXAMPLE = {"count": 1, "topics": ["117"]}
@@ -90,7 +90,7 @@ class SubmissionResource(Resource):
     findings: FileWarnings
     profile_effects: dict[str, ProfileEffect] = Field(
         {},
-        description="topics whose documents another rule would order differently, by rule: "
+        description="topics on which another rule would order the documents differently, by rule: "
         "`single_precision` (scores as 32-bit floats) or `rank_column` (order by rank instead of score)",
     )
     jobs: tuple[JobResource, ...]

@@ -140,7 +140,7 @@ class AuditCalls(Transport):
         )
 
     def alerts(self, track: str) -> Iterator[AlertResource]:
-        """Iterate over the alerts of a track, newest first, each with the current value of its number."""
+        """Iterate over the alerts of a track, newest first, each with the newest value of its number."""
         return self._all(AlertResource, f"{_track(track)}/alerts")
 
     def remove_alert(self, id: str) -> None:

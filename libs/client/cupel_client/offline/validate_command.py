@@ -212,7 +212,7 @@ def _fact_lines(result: Checked) -> Iterator[str]:
     effects = result.facts.get("profile_effects", {})
     for key, difference in (
         ("single_precision", "differ in single precision (profile trec_eval-9)"),
-        ("rank_column", "would differ if the rank column, which every profile ignores, ordered them"),
+        ("rank_column", "would differ if ordered by the rank column, which every profile ignores"),
     ):
         if ids := effects.get(key):
             some = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")

@@ -46,7 +46,7 @@ TWICE = declare(
     "qrels-judged-twice",
     "error",
     "a document is judged twice for the same topic and aspect",
-    "keep one of the lines",
+    "keep only one of the lines",
 )
 NOT_TEXT = declare(
     "qrels-not-text",

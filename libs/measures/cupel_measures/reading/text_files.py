@@ -50,7 +50,9 @@ NO_TEXT = declare(
     "a document has no text, or its text or title is not a string",
     f'write a text, as in {_EXAMPLE}; an empty text is ""',
 )
-TWICE = declare("texts-twice", "error", "a document occurs twice in a texts file", "keep one of the lines")
+TWICE = declare(
+    "texts-twice", "error", "a document occurs twice in a texts file", "keep only one of the lines"
+)
 LACKING = declare(
     "texts-lacking",
     "warning",

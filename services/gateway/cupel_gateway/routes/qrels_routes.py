@@ -48,7 +48,7 @@ FORM = {
                             "type": "array",
                             "items": {"type": "string", "contentMediaType": "application/octet-stream"},
                             "description": "the files that the collection names, with the same names; "
-                            f"at most {MAX_FILES} files, including the collection",
+                            f"at most {MAX_FILES} files, including the collection file",
                         },
                     },
                 }

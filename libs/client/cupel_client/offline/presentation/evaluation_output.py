@@ -60,7 +60,7 @@ def _print_trec_eval(report: EvaluationReport) -> None:
 
 
 def _first_word(tag: str | None) -> str:
-    """Return the tag up to the first space, because trec_eval prints no more of it."""
+    """Return the tag up to the first space, as trec_eval reads it."""
     return next(iter((tag or "").split()), "")
 
 

@@ -38,7 +38,7 @@ NUMBER = declare(
     "a score is not a number",
     "write a number such as 12, 0.034 or 3.4e-2",
 )
-TWICE = declare("scores-twice", "error", "a document has two scores", "keep one of the lines")
+TWICE = declare("scores-twice", "error", "a document has two scores", "keep only one of the lines")
 
 SCORE = re.compile(rb"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{1,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
 

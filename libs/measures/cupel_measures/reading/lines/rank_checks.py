@@ -28,7 +28,7 @@ DUPLICATE = declare(
     "run-duplicate",
     "error",
     "a document is ranked twice for a topic",
-    "keep one of the lines",
+    "keep only one of the lines",
 )
 DEPTH = declare(
     "run-depth",
