@@ -189,8 +189,8 @@ class TestErrors:
         [error] = errors_of(collection(SHARES))
         assert error.code == "scores-alone"
         assert error.message == (
-            "qrels: a file of scores assigns labels to documents that other files judge; "
-            "add such a file, for example {file: qrels.txt, aspect: relevance}"
+            "qrels: no file judges the documents that have scores; "
+            "add a file such as {file: qrels.txt, aspect: relevance}"
         )
 
 

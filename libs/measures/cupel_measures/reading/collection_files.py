@@ -304,11 +304,7 @@ def _compare_aspects(
         if file.steps is not None and named.count(file.columns[-1]) > 1:
             item.wrong(OTHERS, f"another file already judges {file.columns[-1]}")
     if files and all(file.steps is not None for file in files):
-        place.wrong(
-            OTHERS,
-            "a file of scores assigns labels to documents that other files judge; "
-            f"add such a file, for example {_QRELS}",
-        )
+        place.wrong(OTHERS, f"no file judges the documents that have scores; add a file such as {_QRELS}")
 
 
 def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> QrelsFile | None:
@@ -496,8 +492,7 @@ def _check_label_sets(document: Document, qrels: Qrels) -> None:
             scales = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in label_set.aspects]
             shown = ", ".join(str(s.labels[i]) for s, i in zip(scales, tuples[outside[0]], strict=True))
             message = (
-                f"label set {name} does not list the tuples of {len(outside)} judged documents, "
-                f"such as ({shown}) of {sample}"
+                f"label set {name} lacks tuples of {len(outside)} judged documents: {sample} has ({shown})"
             )
             finding = Finding(
                 code=OUTSIDE_LABEL_SET, message=message, file=document.name, topic=topic, sample=sample
