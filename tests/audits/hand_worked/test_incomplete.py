@@ -32,8 +32,8 @@ RANKINGS = {
 }
 SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+": 1, "2-": 1},
          20: {"1+": 1, "1-": 10, "2+": 1, "2-": 1}}  # fmt: skip
-"""Percentage -> stratum -> sample size, by hand. Of n documents, a sample has max(1, floor(p n / 100)) in a
-relevant stratum and max(10, floor(p n / 100)) in a non-relevant stratum, but at most n.
+"""Percentage -> stratum -> sample size, by hand. Of the n documents of a stratum, a sample has
+max(1, floor(p n / 100)) if they are relevant, and max(10, floor(p n / 100)) if not, but at most n.
 """
 
 

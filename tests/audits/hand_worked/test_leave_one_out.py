@@ -23,8 +23,8 @@ PARAMETERS = {"depth": 2, "depths": [1, 2]}
 TAU_ONE = 5 / math.sqrt(6 * 5)
 """Without 2e: one 0.25, two 1, three 0.25, four 0. Five of six pairs keep their order, one is tied."""
 TAU_TWO = 3 / math.sqrt(6 * 5)
-"""Without 1c, 2f and 2h: one 0.5, two 0.25, three 0.25, four 0. Four pairs agree, one is reversed, one "
-"tied.
+"""Without 1c, 2f and 2h: one 0.5, two 0.25, three 0.25, four 0. Four pairs agree, one is reversed, one is
+tied.
 """
 POINTS = "measure left run before after change rank outside places"
 SUMMARY = "measure tau least places worst run change greatest"
