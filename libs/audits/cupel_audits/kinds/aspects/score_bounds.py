@@ -114,6 +114,32 @@ PLOT = Plot.curve(
     reference=LOW,
 )
 
+BOXES = (
+    Plot.boxes(
+        TOPIC_BOUNDS,
+        "ideal",
+        title="Ideal rankings: scores over the topics",
+        caption="Best score of any of the rankings of all judged documents, a value for each topic: median, "
+        "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges (Maistro et al., "
+        "CIKM 2021, Figure 2).",
+        x="measure",
+        y="bound",
+        domain=(0.0, 1.0),
+    ),
+    Plot.boxes(
+        STRATEGIES,
+        "strategies",
+        title="Rankings by one sort key: scores over the topics",
+        caption="Score of each ranking of all judged documents, a value for each topic: median, quartiles, "
+        "and whiskers to the most distant values within 1.5 interquartile ranges.",
+        x="strategy",
+        y="score",
+        domain=(0.0, 1.0),
+        facet="measure",
+    ),
+)
+"""The distribution over topics of the bound, and of the score of each ranking."""
+
 
 def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
     """Score the rankings by all measures that average scores over aspects.
@@ -216,7 +242,7 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
             TOPIC_BOUNDS.table(row for rows in by_measure for row in rows),
             STRATEGIES.table(_strategy_rows(about, result)),
         ),
-        plots=(PLOT,),
+        plots=(PLOT, *BOXES),
         reading=READING,
         undefined=tuple(
             f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects" for measure in result["beyond"]
