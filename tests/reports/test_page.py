@@ -265,7 +265,7 @@ def test_plot_with_many_panels_reports_omitted_panels() -> None:
     text = page(result(report_of(
         table("t", "step tau topic", points), plots=[plot("curve", "t", "step", "tau", facet="topic")]
     )))  # fmt: skip
-    assert "24 of 30 are drawn; the table has all." in text
+    assert "24 of 30 panels are drawn; the table has the values of all." in text
 
 
 def test_page_of_large_report_is_below_3_megabytes() -> None:

@@ -187,7 +187,8 @@ def _options(command: Any) -> Any:
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Regular expression that is searched in the name of a run; its first group is the team.",
+                help="Regular expression to search in the name of each run. Its first group matches the "
+                "team.",
             ),
             click.option(
                 "--other",
@@ -288,7 +289,7 @@ def _perform(
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Convert AuditError and MeasureError to click.UsageError, with all their sentences."""
+    """Convert AuditError and MeasureError to click.UsageError, with all sentences of their messages."""
     try:
         yield
     except AuditError as problem:
@@ -298,7 +299,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _second(path: Path, collection: Collection) -> NamedQrels:
-    """Read the second version of the judgments. A plain qrels file labels the first aspect."""
+    """Read the second version of the judgments. A plain qrels file contains labels of the first aspect."""
     if is_collection(path):
         return NamedQrels(path.name, read_judgments(path, ()).qrels)
     return NamedQrels(path.name, read_judgments(None, [(collection.aspects[0].name, path)]).qrels)
@@ -322,7 +323,7 @@ def _run_audit(given: AuditInput, report: EvaluationReport, how: AuditOptions, b
     except click.UsageError as problem:
         if not report.refused:
             raise
-        click.echo(f"no audit: {problem.format_message()}", err=True)
+        click.echo(f"cannot audit: {problem.format_message()}", err=True)
         return
     request = request_of(given.audit, subject, how.seed, views)
     saved = open_saved_parts(how.out, request, restart=how.restart) if how.out else None

@@ -124,7 +124,7 @@ def Utility(
     Utility(d=0.25,documents=10) 0.5 = 1 - 2 + 0.25 * (10 - 3 - 1).
     """
     if d and documents is None:
-        raise MeasureError("d needs the number of documents in the collection; give it with documents=...")
+        raise MeasureError("the parameter d needs documents=..., the number of documents in the collection")
     hits, relevant = rows.relevant(rel).number, rows.recall_base(rel)
     others = (documents or 0) + hits - rows.retrieved - relevant
     terms = ((a, hits), (b, rows.retrieved - hits), (c, relevant - hits), (d, others))

@@ -263,5 +263,7 @@ def _inner_measure(value: Any, kind: ParameterKind) -> Measure:
     if declaration.combines or declaration.subtopics or declaration.aggregate != "mean":
         raise kind.refuse(inner)
     if inner.arguments["aspect"] is not None:
-        raise ParameterError(f"{inner}: omit its aspect; the combining measure applies it to each aspect")
+        raise ParameterError(
+            f"{inner}: omit the aspect, because the combining measure applies this measure to each aspect"
+        )
     return inner

@@ -119,7 +119,7 @@ class Declaration:
 LAWS = (
     "a topic without relevant documents scores 0",
     "an empty run scores 0",
-    "a better swap never lowers the score",
+    "moving a better document one rank up never lowers the score",
 )
 """Laws that hold for every measure on every run, except for measures whose declaration exempts them."""
 

@@ -23,9 +23,10 @@ MOST_ASPECTS = 6
 FULL, LOW = 1 - 1e-9, 0.9
 READING = (
     "The bound of a topic is the best score of n! + 3 rankings of all its judged documents. The documents "
-    "are sorted by each order of the n aspects, by the sum of labels, by the sum of their squares, and by "
-    "the greatest label. Another ranking may score higher, but no higher than 1. A topic in which an aspect "
-    "has no document above the lowest label cannot reach 1.",
+    "are sorted lexicographically by their labels, with the n aspects in each of the n! orders. They are "
+    "also sorted by the sum of labels, by the sum of squared labels, and by the greatest label. Another "
+    "ranking may score higher, but no higher than 1. A topic in which an aspect has no document above the "
+    "lowest label cannot reach 1.",
 )
 
 
@@ -68,7 +69,7 @@ class BoundSummaryRow:
         float,
         Heading(
             "bound below 0.9 despite good documents",
-            "share of topics where no ranking scores 0.9 though no aspect lacks good documents",
+            "share of topics where no ranking scores 0.9, although every aspect has good documents",
         ),
     ]
     least: Annotated[float, Heading("lowest bound")]
