@@ -89,7 +89,7 @@ def test_page_shows_request_and_findings() -> None:
 def test_every_form_has_a_text_alternative(hostile: str) -> None:
     reader = Reader(hostile)
     drawn = reader.all("svg", role="img")
-    assert len(drawn) == 8 + 3  # one plot has three panels, and two plots have no data to draw
+    assert len(drawn) == 9 + 3  # one plot has three panels, and two plots have no data to draw
     assert hostile.count("There is nothing to draw") == 2
     ids = [attrs["id"] for _, attrs in reader.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
@@ -126,7 +126,7 @@ def test_page_loads_nothing_from_the_network(hostile: str) -> None:
 
 def test_specifications_are_json_without_end_tags(hostile: str) -> None:
     specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', hostile, re.S)
-    assert len(specs) == 11
+    assert len(specs) == 12
     assert all("<" not in spec for spec in specs)
     names = {row.get("s") for spec in specs for row in json.loads(spec)["datasets"]["rows"]}
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[3]} <= names
@@ -376,6 +376,77 @@ def test_box_plot_has_a_box_for_each_category_and_shows_outliers() -> None:
     assert len(re.findall(r"M2,0A2,2", picture)) == 1
     whole, *boxes = (float(width) for width in re.findall(r'd="M[\d.]+,[\d.]+h([\d.]+)v', picture))
     assert any(width == pytest.approx(4.5 / 30 * whole, rel=1e-3) for width in boxes)
+
+
+def diagram(names: Sequence[str], *rows: tuple[float, str], difference: float | None) -> AuditReport:
+    """Return a report with the critical-difference diagram of these mean ranks and letters of groups."""
+    cells = [(name, *row, difference) for name, row in zip(names, rows, strict=True)]
+    form = plot("critical_difference", "t", "rank", "run", groups="letters", difference="width")
+    return report_of(table("t", "run rank letters width", cells), plots=[form])
+
+
+def horizontal_lines(picture: str, width: int) -> list[tuple[float, float, float]]:
+    """Return the left end, the height and the length of the horizontal lines of this stroke width."""
+    lines = re.findall(r"<line [^>]*>", picture)
+    drawn = []
+    for line in lines:
+        length = float((re.search(r' x2="([-\d.]+)"', line) or ["", "0"])[1])
+        if f'stroke-width="{width}"' in line and length:
+            left, height = map(float, re.findall(r"[-\d.]+", line.partition("translate")[2])[:2])
+            drawn.append((left + min(length, 0), height, abs(length)))
+    return drawn
+
+
+FIVE = ((1.0, "a"), (2.0, "a b"), (2.5, "b"), (4.5, "c"), (5.0, "c"))
+"""Mean ranks of 5 runs, and the groups of runs that differ by at most 1.2: 1 and 2, 2 and 3, 4 and 5."""
+
+
+def test_diagram_joins_groups_by_bars_on_the_scale_of_the_critical_difference() -> None:
+    """The bars have lengths 1, 0.5 and 0.5. The second touches the first, so it is on another level."""
+    picture = first_svg(diagram("abcde", *FIVE, difference=1.2))
+    bars, (ruler,) = horizontal_lines(picture, 4), horizontal_lines(picture, 2)
+    unit = bars[0][2]
+    assert [bar[2] / unit for bar in bars] == pytest.approx([1, 0.5, 0.5], rel=1e-3)
+    assert [(bar[0] - ruler[0]) / unit for bar in bars] == pytest.approx([0, 1, 3.5], rel=1e-3)
+    assert bars[0][1] == bars[2][1] < bars[1][1]
+    assert ruler[2] / unit == pytest.approx(1.2, rel=1e-3)
+    assert ruler[1] < bars[0][1]
+
+
+def test_diagram_has_names_with_mean_ranks_from_the_best_and_an_axis_from_1() -> None:
+    picture = first_svg(diagram("edcba", *FIVE[::-1], difference=1.2))
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert [label for label in labels if label in "abcde"] == ["a", "b", "c", "d", "e"]
+    assert [label for label in labels if re.fullmatch(r"\d\.\d\d", label)] == [
+        "5.00", "4.50", "2.50", "2.00", "1.00",
+    ]  # fmt: skip
+    assert [label for label in labels if label.isdigit()] == ["1", "2", "3", "4", "5"]
+    assert "critical difference 1.20" in labels
+    assert "the rank (1 is best)" in labels
+
+
+def test_diagram_without_critical_difference_has_bars_only() -> None:
+    picture = first_svg(diagram("abcde", *FIVE, difference=None))
+    assert "critical difference" not in picture
+    assert len(horizontal_lines(picture, 4)) == 3
+    assert not horizontal_lines(picture, 2)
+
+
+def test_axis_of_diagram_is_as_long_as_the_critical_difference() -> None:
+    picture = first_svg(diagram("ab", (1.25, "a"), (1.75, "a"), difference=3.0))
+    (bar,), (ruler,) = horizontal_lines(picture, 4), horizontal_lines(picture, 2)
+    assert ruler[2] / bar[2] == pytest.approx(6, rel=1e-3)
+    assert ruler[0] + ruler[2] < 880
+
+
+def test_names_in_diagram_are_shortened_in_the_middle_but_stay_different() -> None:
+    names = [f"{'x' * 20}{place}{'y' * 20}" for place in "12"]
+    pair = ((1.25, "a"), (1.75, "a"))
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", first_svg(diagram(names, *pair, difference=1.0)))
+    assert len({label for label in labels if label.startswith("xxx")}) == 2
+    names = [f"one{'-' * 40}", f"two{'-' * 40}"]
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", first_svg(diagram(names, *pair, difference=1.0)))
+    assert "one--------…----------" in labels
 
 
 def test_axis_labels_of_many_steps_do_not_overlap() -> None:

@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 Cell = float | int | str | bool | None
-Form = Literal["curve", "heatmap", "changes", "bars", "points", "boxes"]
+Form = Literal["curve", "heatmap", "changes", "bars", "points", "boxes", "critical_difference"]
 Row = TypeVar("Row")
 
 
@@ -158,7 +158,7 @@ class Plot:
     form: the kind of plot, set by the constructor. x_order: the categories of x in order, if x is
     categorical. domain: the smallest and the largest possible value of y (of `value` in a heat map), if the
     plot must show this whole range. reference: the y of a horizontal line. facet: a column; each of its
-    values has its own panel.
+    values has its own panel. groups, difference: of `critical_difference`.
     """
 
     name: str
@@ -177,6 +177,8 @@ class Plot:
     domain: tuple[float, float] | None = None
     reference: float | None = None
     facet: str | None = None
+    groups: str | None = None
+    difference: str | None = None
 
     @classmethod
     def curve(
@@ -312,10 +314,37 @@ class Plot:
             domain=domain, facet=facet,
         ).checked(schema)  # fmt: skip
 
+    @classmethod
+    def critical_difference(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        groups: str,
+        difference: str,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw mean ranks x of the systems y on an axis (Demšar, JMLR 2006).
+
+        groups: a column with letters, separated by spaces; a bar joins the systems that share a letter.
+        difference: a column with the critical difference, None if the test has none.
+        """
+        return cls(
+            name=name, title=title, caption=caption, form="critical_difference", table=schema.name, x=x, y=y,
+            groups=groups, difference=difference, facet=facet,
+        ).checked(schema)  # fmt: skip
+
     @property
     def column_names(self) -> tuple[str, ...]:
         """Return the names of the columns that the plot uses."""
-        optional = (self.series, self.low, self.high, self.value, self.label, self.facet)
+        optional = (
+            self.series, self.low, self.high, self.value, self.label, self.facet,
+            self.groups, self.difference,
+        )  # fmt: skip
         return (self.x, self.y, *(name for name in optional if name is not None))
 
     def checked(self, schema: TableSchema[Any]) -> "Plot":

@@ -14,6 +14,7 @@ import altair as alt
 
 from cupel_reports.number_formats import decimals, shown
 from cupel_reports.plot_panels import DASHES, REST, Panel, Picture, Row
+from cupel_reports.rank_diagrams import rank_diagram
 
 Spec = dict[str, Any]
 Chart = tuple[Any, int]
@@ -205,6 +206,7 @@ FORMS: dict[str, Callable[[Picture, Panel], Chart]] = {
     "bars": bars,
     "points": points,
     "boxes": boxes,
+    "critical_difference": rank_diagram,
 }
 
 
@@ -282,7 +284,8 @@ def spaced(places: Sequence[float], gap: float, limit: float) -> list[float]:
 
 def _width(picture: Picture) -> int:
     """Return the width of a panel, in pixels; heat maps with few columns are narrower."""
-    room = WIDE if picture.plot.facet is None else NARROW
+    is_wide = picture.plot.facet is None or picture.plot.form == "critical_difference"
+    room = WIDE if is_wide else NARROW
     return (
         min(room, 2 * ROOM + 4 * CELL * len(picture.categories)) if picture.plot.form == "heatmap" else room
     )

@@ -80,7 +80,7 @@ def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
     """Return pairs of a column's key in the rows and its heading, in the order of the tooltip."""
-    order = ("series", "label", "x", "y", "value", "low", "high")
+    order = ("series", "label", "x", "y", "value", "low", "high", "groups")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None
     ]

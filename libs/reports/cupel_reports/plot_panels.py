@@ -26,6 +26,8 @@ CHANNELS = {
     "high": "high",
     "value": "v",
     "label": "l",
+    "groups": "g",
+    "difference": "d",
 }
 """The channels of a plot, with the names of their values in the drawn rows."""
 
@@ -68,8 +70,9 @@ class Picture:
 
     def _formatted(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row with its names, and its positions on categorical axes, as text."""
+        has_named_rows = self.plot.form in {"heatmap", "critical_difference"}
         categories = (
-            {"s", "l", "f"} | ({"x"} if self.is_categorical else set()) | ({"y"} if "v" in row else set())
+            {"s", "l", "f"} | ({"x"} if self.is_categorical else set()) | ({"y"} if has_named_rows else set())
         )
         row = row | ({"s": self._series(row["s"])} if "s" in row else {})
         return {name: shown(value) if name in categories else value for name, value in row.items()}

@@ -149,3 +149,27 @@ def test_default_report_equals_a_computation_by_hand() -> None:
             ),
         },
     )
+    diagram = report.plots[-1]
+    assert diagram.form == "critical_difference"
+    assert diagram.title == "Not significantly different from the best mean rank: 1 of 3 other runs by P@4"
+    assert "not significantly different by Nemenyi's test (alpha 0.3)" in diagram.caption
+    assert diagram.caption.endswith("differ by more than the critical difference.")
+    assert (diagram.x, diagram.y, diagram.facet) == ("mean_rank", "run", None)
+
+
+def test_title_of_diagram_counts_runs_like_the_best_by_each_measure() -> None:
+    """P@1 is 1 1 1 0, 1 1 0 1 and 1 1 1 1, so the mean ranks hardly differ and no test rejects."""
+    report = audited("scales", subject_of(QRELS, RUNS, "P@4 AP@4"), {"alpha": 0.3})
+    title = "Not significantly different from the best mean rank: "
+    assert report.plots[-1].title == f"{title}1 of 3 other runs by every measure"
+    assert report.plots[-1].facet == "measure"
+    report = audited("scales", subject_of(QRELS, RUNS, "P@1 P@4"), {"alpha": 0.3})
+    assert report.plots[-1].title == f"{title}from 1 (P@4) to 3 (P@1) of 3 other runs"
+
+
+def test_diagram_has_no_critical_difference_by_conover_and_is_missing_by_kruskal_wallis() -> None:
+    subject = subject_of(QRELS, RUNS, "P@4")
+    caption = audited("scales", subject, {"rank_test": "conover"}).plots[-1].caption
+    assert caption.endswith("by Conover's test (alpha 0.05).")
+    forms = [plot.form for plot in audited("scales", subject, {"rank_test": "kw"}).plots]
+    assert forms == ["bars", "bars"]

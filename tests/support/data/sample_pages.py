@@ -90,6 +90,7 @@ def forms(names: Sequence[str] = HOSTILE) -> AuditReport:
     pairs = [(a, b, None if i == j + 1 else wave(i * j)) for i, a in numbered for j, b in numbered]
     ranks = [(name, stage, (i + 3 * s) % n + 1) for i, name in numbered for s, stage in enumerate("abc")]
     signed = [(a, b, 2 * wave(ord(a) * ord(b)) - 1) for a in "ABC" for b in "ABC"]
+    means = [(name, (n + 1) / 2 + i / 8, "a" if i < 2 else "b", 1.5) for i, name in numbered]
     topics = [(word, wave(i), f"topic {i}") for i in range(3) for word in ("low", "high")]
     tables = (
         table("curves", "step run tau from to", curves),
@@ -103,6 +104,7 @@ def forms(names: Sequence[str] = HOSTILE) -> AuditReport:
         table("none", "step tau", []),
         table("undefined", "step tau", [(50, None)]),
         table("topics", "word tau topic", topics),
+        table("means", "run rank letters width", means),
     )
     return AuditReport(
         verdict=(f"The order of {names[0]} holds.", f"That of {names[1]} does not."),
@@ -120,6 +122,7 @@ def forms(names: Sequence[str] = HOSTILE) -> AuditReport:
             plot("curve", "none", "step", "tau"),
             plot("curve", "undefined", "step", "tau"),
             plot("curve", "topics", "word", "tau", facet="topic", x_order=("low", "high")),
+            plot("critical_difference", "means", "rank", "run", groups="letters", difference="width"),
         ),
         reading=(f"Read `tau` of {names[1]}.",),
         undefined=tuple(f"tau of {name}: no other" for name in names),

@@ -234,7 +234,7 @@ class Scales(OverTopics):
             ),
             numbers=_numbers(results),
             tables=(MEASURES.table(rows), *((RANKS.table(ranks),) if ranks else ())),
-            plots=PLOTS,
+            plots=(*PLOTS, *_rank_plots(ranks, self.rank_test, self.alpha)),
             reading=PAPER_READING if {_tests(result) for result in results} == {PAPER} else READING,
             undefined=tuple(_undefined(results)),
             warnings=collect_warnings(results),
@@ -398,6 +398,51 @@ def _mean_rank_rows(about: SubjectSummary, result: ScalesResult) -> Iterator[Mea
             groups=run_groups,
             critical_difference=result["critical_difference"],
         )
+
+
+def _rank_plots(ranks: Sequence[MeanRankRow], test: str, alpha: float) -> Iterator[Plot]:
+    """Yield the critical-difference diagram of each measure; nothing without mean ranks."""
+    if not ranks:
+        return
+    caption = (
+        f"Mean ranks over the topics. A bar joins runs that are not significantly different by {TESTS[test]} "
+        f"(alpha {alpha:g})."
+    )
+    if any(row.critical_difference is not None for row in ranks):
+        caption += (
+            " Two runs differ significantly if their mean ranks differ by more than the critical difference."
+        )
+    yield Plot.critical_difference(
+        RANKS,
+        "ranks",
+        title=_rank_title(ranks),
+        caption=caption,
+        x="mean_rank",
+        y="run",
+        groups="groups",
+        difference="critical_difference",
+        facet="measure" if len({row.measure for row in ranks}) > 1 else None,
+    )
+
+
+def _rank_title(ranks: Sequence[MeanRankRow]) -> str:
+    """Return how many runs are not significantly different from that with the best mean rank."""
+    groups_by_measure: dict[str, list[set[str]]] = {}
+    for row in ranks:
+        groups_by_measure.setdefault(row.measure, []).append(set(row.groups.split()))
+    others = len(ranks) // len(groups_by_measure) - 1
+    numbers = sorted(
+        (sum(bool(first & groups) for groups in more), measure)
+        for measure, (first, *more) in groups_by_measure.items()
+    )
+    (low, fewest), (high, most) = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        counted = f"{low} of {others} other runs by {fewest}"
+    elif low == high:
+        counted = f"{low} of {others} other runs by every measure"
+    else:
+        counted = f"from {low} ({fewest}) to {high} ({most}) of {others} other runs"
+    return f"Not significantly different from the best mean rank: {counted}"
 
 
 def _rounded(percent: float | None) -> float | None:
