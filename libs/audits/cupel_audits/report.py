@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 Cell = float | int | str | bool | None
-Form = Literal["curve", "heatmap", "changes", "bars", "points"]
+Form = Literal["curve", "heatmap", "changes", "bars", "points", "boxes"]
 Row = TypeVar("Row")
 
 
@@ -110,7 +110,7 @@ class TableSchema(Generic[Row]):
         return tuple(column for columns in self.columns_by_field.values() for column in columns)
 
     def with_columns(self, field_name: str, *columns: Column) -> "TableSchema[Row]":
-        """Return this schema with other columns for one field; without columns, the field is left out."""
+        """Return this schema with other columns for one field; omit the field if no columns are given."""
         if field_name not in self.columns_by_field:
             raise KeyError(f"table {self.name!r} has no field {field_name!r}")
         return TableSchema(self.name, self.title, {**self.columns_by_field, field_name: columns})
@@ -196,7 +196,7 @@ class Plot:
         reference: float | None = None,
         facet: str | None = None,
     ) -> "Plot":
-        """Draw y over x, a line for each value of `series`, with a band from `low` to `high`."""
+        """Draw y over x: a line for each value of `series`, and a band from `low` to `high`."""
         return cls(
             name=name, title=title, caption=caption, form="curve", table=schema.name, x=x, y=y,
             series=series, low=low, high=high,
@@ -291,6 +291,25 @@ class Plot:
             name=name, title=title, caption=caption, form="points", table=schema.name, x=x, y=y,
             series=series, label=label, domain=domain,
             reference=reference, facet=facet,
+        ).checked(schema)  # fmt: skip
+
+    @classmethod
+    def boxes(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        domain: tuple[float, float] | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw a box plot of the values y of the rows with the same x: quartiles, range and outliers."""
+        return cls(
+            name=name, title=title, caption=caption, form="boxes", table=schema.name, x=x, y=y,
+            domain=domain, facet=facet,
         ).checked(schema)  # fmt: skip
 
     @property

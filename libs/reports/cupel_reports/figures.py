@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def coloured_series(self) -> str:
-        """Describe the series that have a colour if there are more series than colours."""
+        """Return a phrase that says which series have a colour if there are more series than colours."""
         return "those with the largest changes" if self.plot.form == "changes" else "the first"
 
 
@@ -72,14 +72,14 @@ def _figure(name: str, picture: Picture) -> Figure:
 def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
     for place, panel in enumerate(picture.panels):
         label = picture.plot.title if panel.title is None else f"{picture.plot.title}: {panel.title}"
-        text = f"{picture.plot.caption} The table “{picture.table.title}” has its numbers."
+        text = f"{picture.plot.caption} The table “{picture.table.title}” contains the plotted numbers."
         spec = specification(picture, panel)
         still = Markup(svg(spec, f"{name}-{place}", label, text))
         yield DrawnPanel(panel.title, label, still, _json(spec))
 
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
-    """Return the key of each drawn column in the rows and its heading, in the order of the tooltip."""
+    """Return pairs of a column's key in the rows and its heading, in the order of the tooltip."""
     order = ("series", "label", "x", "y", "value", "low", "high")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None

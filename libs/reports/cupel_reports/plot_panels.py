@@ -67,7 +67,7 @@ class Picture:
         return row["y"] is not None or self.plot.form == "curve"
 
     def _formatted(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row with positions on categorical axes as text."""
+        """Return the row with its names, and its positions on categorical axes, as text."""
         categories = (
             {"s", "l", "f"} | ({"x"} if self.is_categorical else set()) | ({"y"} if "v" in row else set())
         )
@@ -83,7 +83,7 @@ class Picture:
     @property
     def is_categorical(self) -> bool:
         """Return whether x has categories rather than a numeric scale."""
-        return self.plot.form in {"heatmap", "changes", "bars"} or not self.is_numeric
+        return self.plot.form in {"heatmap", "changes", "bars", "boxes"} or not self.is_numeric
 
     @cached_property
     def is_numeric(self) -> bool:
@@ -92,7 +92,7 @@ class Picture:
 
     @cached_property
     def is_falling(self) -> bool:
-        """Return whether x falls from left to right, as in the table; False for points."""
+        """Return whether x decreases from left to right, as in the table; always False for points."""
         if self.plot.form == "points":
             return False
         values = [value for value in self.table.column(self.plot.x) if is_number(value)]

@@ -22,7 +22,7 @@ from cupel_measures.scoring.pool import Mask
 FAIR = 0.05
 """Reports call a collection fair if no run loses more than this share of the ranks (or one rank)."""
 UNEXPLAINED = 0.1
-"""Largest share of judged documents outside the pool of the runs at which reports judge fairness."""
+"""Reports do not judge fairness if more than this share of the judged documents is outside the pool."""
 
 
 class LeftOutTrial(TypedDict):
@@ -30,11 +30,12 @@ class LeftOutTrial(TypedDict):
 
     depth: depth of the pool. runs: indices of the runs in the group. brought: for each pool depth, the depth
     and the numbers of judged and of relevant documents that only the group contributes to this pool. lost:
-    number of documents that lose their judgment. tau: tau-b over all runs, by measure. scores, ranks: by
-    measure, two lists with a value for each run of the group, in the pool and left out. unjudged: for each
-    depth, the depth and two such lists, with the unjudged share of the first documents. unexplained: number
-    of judged documents that are not among the first `depth` of any run; missing in results of earlier
-    releases.
+    number of documents that lose their judgment. tau: by measure, tau-b over all runs between the scores with
+    the group in the pool and with the group left out. scores, ranks: by measure, two lists with a value for
+    each run of the group: first with the group in the pool, then with the group left out. unjudged: for each
+    depth, the depth and two such lists, of the unjudged share of the first `depth` documents. unexplained:
+    number of judged documents that are not among the first `depth` of any run. Results of earlier releases do
+    not contain `unexplained`.
     """
 
     depth: int
@@ -120,7 +121,7 @@ def _trial(
 def _unjudged_shares(
     subject: AuditSubject, lost: Mask, members: list[int], depth: int
 ) -> tuple[list[float | None], list[float | None]]:
-    """Return the mean unjudged share over topics of each member, in the pool and left out of it."""
+    """Return each member's mean unjudged share over topics, before and after it is left out."""
     before, after = (
         [mean_of(unjudged(subject, run, judged, depth)) for run in members]
         for judged in (subject.judged, subject.judged & ~lost)
@@ -130,7 +131,7 @@ def _unjudged_shares(
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutRun:
-    """The score and the rank of a run by one measure, in the pool and left out of it."""
+    """The score and the rank of a run by one measure, when it is in the pool and when it is left out."""
 
     measure: MeasureCell
     left: LeftOutCell
@@ -145,7 +146,7 @@ class LeftOutRun:
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessRow:
-    """The losses by one measure, over all runs that were left out."""
+    """The losses of rank and score by one measure, over all runs that were left out."""
 
     measure: MeasureCell
     tau: Annotated[float | None, Heading("tau", f"{TAU}, mean")]
@@ -181,7 +182,7 @@ class ContributionRow:
 
 @dataclass(frozen=True)
 class UnjudgedShare:
-    """The unjudged share of the first documents of a run, in the pool and left out of it."""
+    """The unjudged share of a run's first documents, when it is in the pool and when it is left out."""
 
     run: RunCell
     depth: Annotated[int, Heading("depth")]
@@ -195,7 +196,7 @@ class UnjudgedShare:
 
 @dataclass(frozen=True)
 class StageRank:
-    """The rank of a run by one measure, in the pool or left out of it."""
+    """The rank of a run by one measure, either when the run is in the pool or when it is left out."""
 
     measure: MeasureCell
     run: RunCell
@@ -453,9 +454,9 @@ PLOTS = (
 )
 READING = (
     f"The verdict is fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
-    f"at least {STRONG}. It is mostly fair if the mean loss is at most half as large and the mean tau is at "
-    f"least {STRONG}. These terms are a convention of Cupel; rely on the numbers. {STRONG_IN_PAIRS} if no "
-    "scores are tied.",
+    f"at least {STRONG}. It is mostly fair if the mean loss is at most half of this limit and the mean tau "
+    f"is at least {STRONG}. These terms are a convention of Cupel; rely on the numbers. {STRONG_IN_PAIRS} "
+    "if no scores are tied.",
     "A run that is left out resembles the other runs in the pool. A new kind of system may retrieve relevant "
     "documents that no run in the pool retrieves, and lose more. So the bias against it may be larger.",
     "A score can rise when judgments are lost, because recall bases and ideal rankings shrink too.",

@@ -35,9 +35,9 @@ SCORES_PER_DOCUMENT = 4
 """Number of resampled scores that cost about as much as scoring a document."""
 
 READING = (
-    "A pair of runs differs significantly if fewer than alpha of the bootstrap samples of topics show a "
-    "difference as extreme as the observed one under the hypothesis that the runs have equal means. All "
-    "pairs and all measures share the same samples, so their powers can be compared.",
+    "Bootstrap samples of topics are drawn under the hypothesis that two runs have equal means. The runs "
+    "differ significantly if the share of samples with a difference as extreme as the observed one is below "
+    "alpha. All pairs and all measures share the same samples, so the powers of measures can be compared.",
     "A measure by which more pairs differ significantly is more consistent over topics, but not necessarily "
     "more valid. The count is not corrected for the number of pairs: if all runs had equal means, a share "
     "of about alpha of the pairs would differ significantly by chance.",
@@ -63,12 +63,12 @@ class PowerResult(TypedDict):
     missing. told: number of pairs of runs that differ significantly. smallest: the smallest difference of
     means that is significant. greatest: the largest difference of means that is not significant. detectable:
     the true difference of means that a paired t-test detects. levels: the power in percent at each of LEVELS.
-    signs: for each pair, `+` if the first run is significantly better, `-` if the second is, `.` if neither
-    is.
+    signs: for each pair, `+` if the first run is significantly better, `-` if the second run is, or `.` if
+    the difference is not significant.
 
-    Earlier releases did not store the following. required: the required difference. designs: the detectable
-    difference for each number of topics. asl: the achieved significance level of each pair. by_sample: the
-    number of significant pairs in bootstrap samples of the topics.
+    Earlier releases did not store the following fields. required: the required difference. designs: the
+    detectable difference for each number of topics. asl: the achieved significance level of each pair.
+    by_sample: the number of significant pairs in bootstrap samples of the topics.
     """
 
     measure: str
@@ -143,7 +143,9 @@ class LevelRow:
     """The achieved significance level of one pair of runs by one measure."""
 
     measure: MeasureCell
-    rank: Annotated[int, Heading("rank of the pair", "1 for the largest ASL; ties: the order of the runs")]
+    rank: Annotated[
+        int, Heading("rank of the pair", "1 for the largest ASL; ties are in the order of the runs")
+    ]
     first: Annotated[str, Heading("first run")]
     second: Annotated[str, Heading("second run")]
     asl: Annotated[float, Heading("ASL", "achieved significance level")]
@@ -151,7 +153,7 @@ class LevelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementRow:
-    """The pairs of runs that differ significantly by two measures, and the difference of the powers."""
+    """The agreement of two measures on which pairs of runs differ significantly."""
 
     first: Annotated[str, Heading("first measure")]
     second: Annotated[str, Heading("second measure")]
@@ -233,8 +235,8 @@ class DiscriminativePower(OverTopics):
     The required difference is estimated from the same samples w*. For each pair, take the absolute mean of
     the sample with the K-th largest |t(w*)|, where K = alpha B. The largest of these means over all pairs is
     the required difference (Sakai, SIGIR 2006). The detectable difference is the true difference that a
-    paired t-test at alpha detects with the given power (Sakai, IRJ 2016). For every two measures, the report
-    gives the difference of their powers, with an interval over samples of topics.
+    paired t-test at alpha detects with the given power (Sakai, IRJ 2016). For each pair of measures, the
+    report gives the difference of their powers, with an interval over samples of topics.
     """
 
     replicates: Replicates = setting(10_000, "number of bootstrap samples of the topics")
@@ -266,7 +268,7 @@ class DiscriminativePower(OverTopics):
     def _test(self, scores: RunScores, seed: int) -> PowerResult:
         """Test all pairs of runs by one measure.
 
-        seed: the seed of the audit, so that all measures share the bootstrap samples.
+        seed: the seed of the audit. It is the same for all measures, so they share the bootstrap samples.
         """
         power = discriminative_power(scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed)
         result = PowerResult(measure=scores.measure, notes=[*scores.notes], undefined=power.undefined)
@@ -451,7 +453,7 @@ def _design_rows(results: Sequence[PowerResult]) -> Iterator[DesignRow]:
 
 
 def _curve_rows(about: SubjectSummary, result: PowerResult) -> Iterator[LevelRow]:
-    """Yield the pairs by decreasing ASL, at most about LISTED_PAIRS."""
+    """Yield the pairs by decreasing ASL; if there are more than LISTED_PAIRS, evenly spaced ones."""
     levels = result.get("asl", [])
     pairs = list(combinations(about.runs, 2))
     order = sorted(range(len(levels)), key=lambda pair: -levels[pair])

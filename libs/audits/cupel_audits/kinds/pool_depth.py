@@ -19,7 +19,7 @@ DEPTH = Column("depth", "pool depth", "number of top-ranked documents taken from
 AXIS = Axis(DEPTH, "a pool of depth {:g}", falling=True)
 READING = (
     "The pools are built from the audited runs only. Judged documents that none of these runs ranks within "
-    "the depth, such as documents from other runs, lose their judgments at every depth.",
+    "the deepest depth, such as documents from other runs, lose their judgments at every depth.",
     "A shallow pool keeps the judgments of top-ranked documents, which affect the order of runs most. So "
     "tau is usually higher than in `downsampling` with the same number of judgments.",
 )
@@ -52,7 +52,8 @@ class PoolDepth(Audit):
     gives the mean over topics of |pool_k| / |pool_K|, where K is the deepest depth. It gives the same share
     for relevant documents, over topics with a relevant document in pool_K. It also gives tau-b between the
     runs' scores under the judged documents of pool_k and under all judgments. A document is relevant if it is
-    relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect.
+    relevant to some subtopic. If the collection has no judgments by subtopic, a document is relevant if it is
+    relevant for the first aspect.
     """
 
     deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
@@ -107,7 +108,7 @@ class PoolDepth(Audit):
 
 
 def _mean_share(part: Ints, total: Ints) -> float | None:
-    """Return the mean of part / total over topics, leaving out topics whose total is 0; None if all are."""
+    """Return the mean of part / total over the topics whose total is not 0; None if all totals are 0."""
     shares = [a / b for a, b in zip(part.tolist(), total.tolist(), strict=True) if b]
     return math.fsum(shares) / len(shares) if shares else None
 
@@ -123,7 +124,8 @@ class PoolRow:
     relevant: Annotated[
         float | None,
         Heading(
-            "share of its relevant documents", "mean over topics with a relevant document in the deepest pool"
+            "share of its relevant documents",
+            "of the deepest pool; mean over topics with a relevant document in that pool",
         ),
     ]
 

@@ -37,7 +37,7 @@ WORK_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 3
 
 
 class StateSource(Protocol):
-    """The database and the clock from which gauges are computed; a `System` is one."""
+    """The database and the clock from which gauges are computed, such as a `System`."""
 
     @property
     def engine(self) -> Engine: ...
@@ -114,7 +114,7 @@ STORAGE_DURATION = _histogram(
     "operation",
     "outcome",
 )
-SWEEPS = _counter("cupel_sweeps", "Sweeps for expired leases by the scheduler.")
+SWEEPS = _counter("cupel_sweeps", "Sweeps of the scheduler for expired leases.")
 EXPIRED_LEASES = _counter(
     "cupel_expired_leases", "Expired leases of jobs, by whether the job was queued again or died.", "outcome"
 )
@@ -125,7 +125,7 @@ OLDEST = _gauge(
     "cupel_oldest_queued_job_age_seconds", "Time for which the oldest queued job has been ready.", "queue"
 )
 RAISED_ALERTS = _gauge(
-    "cupel_raised_audit_alerts", "Alerts of a track that its latest audits raised.", "track"
+    "cupel_raised_audit_alerts", "Alerts that the latest audits of a track raised.", "track"
 )
 DATABASE_UP = _gauge("cupel_database_up", "1 if the database answers, else 0.")
 
@@ -314,7 +314,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
 
 
 def _raised_alerts(source: StateSource) -> Metric:
-    """Count the alerts of each track that the newest audits raised."""
+    """Count, for each track, the alerts that were raised when they were last checked."""
     other = alarms.alias()
     last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     query = (

@@ -53,15 +53,16 @@ MOST_PAIRS = 10
 @click.option(
     "--pairs",
     is_flag=True,
-    help=f"Print every pair. By default, tables summarise more than {MOST_PAIRS} pairs. Other formats always "
-    "have all pairs.",
+    help="Print every pair. By default, tables only summarise the pairs if there are more than "
+    f"{MOST_PAIRS}. Other formats always list all pairs.",
 )
 @click.option(
     "--test",
     type=click.Choice([*SIMULTANEOUS, *TESTS]),
     help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
-    "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. Both correct p-values over the "
-    "pairs of each measure.",
+    "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
+    "aligned-ranks: mean ranks with topics as blocks, after Friedman's test. These tests correct p-values "
+    "over the pairs of each measure.",
 )
 @click.option(
     "--correction",

@@ -62,6 +62,8 @@ class Declaration:
     - combines: whether the measure combines aspects.
     - subtopics: whether it uses judgments by subtopic instead of an aspect.
     - texts: whether it also uses the texts of documents.
+    - label_free: whether it uses no labels unless `rel` or `aspect` is set, so that it applies to collections
+      with judgments by subtopic only.
     - exempt: laws (LAWS) that do not hold for it, each with the reason.
     - exact: function that computes the same values as exact numbers, an integer or a rational per row. None
       if there is no such function.
@@ -69,10 +71,11 @@ class Declaration:
       of decimal digits of the exact denominators. None if this number is small.
     - by_scale: whether the values can depend on labels that no document has, or a function of the parameters
       that says so (see `Measure.by_scale`).
-    - rises: whether a better label of a retrieved document never lowers the value, although it changes recall
-      base and ideal ranking. For a combining measure: whether this holds if it holds for its inner measures.
+    - rises: whether a better label of a retrieved document never lowers the value, although the recall base
+      and the ideal ranking change with it. For a combining measure: whether this holds if it holds for its
+      inner measures.
     - combination: how a combining measure uses its inner measure: the mean or harmonic mean of the scores by
-      aspect, or the score of the inner measure on classes of labels.
+      aspect, or the score of the inner measure on classes of label tuples.
     - worth: for a combining measure that first reduces the labels of a document to one number, the function
       from a view to these numbers, float64[D].
     """
@@ -89,6 +92,7 @@ class Declaration:
     combines: bool
     subtopics: bool
     texts: bool
+    label_free: bool
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
     digits: Callable[[int, Mapping[str, Any]], float] | None
@@ -115,7 +119,7 @@ class Declaration:
 LAWS = (
     "a topic without relevant documents scores 0",
     "an empty run scores 0",
-    "a better swap never lowers the score",
+    "moving a better document one rank up never lowers the score",
 )
 """Laws that hold for every measure on every run, except for measures whose declaration exempts them."""
 
@@ -139,6 +143,7 @@ def measure(
     combines: bool = False,
     subtopics: bool = False,
     texts: bool = False,
+    label_free: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
     digits: Callable[[int, Mapping[str, Any]], float] | None = None,
@@ -171,6 +176,7 @@ def measure(
             combines=combines,
             subtopics=subtopics,
             texts=texts,
+            label_free=label_free,
             exempt=exempt or {},
             exact=exact,
             digits=digits,

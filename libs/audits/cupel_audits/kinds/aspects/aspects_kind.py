@@ -119,19 +119,23 @@ class Aspects(Audit):
             AspectFamily(family.component, tuple(select_possible(family))) for family in families
         ], missing
 
-    def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
-        rules = CountingRules(
+    @property
+    def rules(self) -> CountingRules:
+        """Return the settings that determine how documents are counted."""
+        return CountingRules(
             count_unjudged=self.count_unjudged,
             exclude_unjudged=self.exclude,
             depth=self.depth,
             width=self.width,
         )
+
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
         reports = []
         for result in by_trial.values():
             if "measures" in result:
                 reports.append(score_bounds.report(about, result))
             elif "zero" in result:
-                reports.append(top_documents.report(result, rules))
+                reports.append(top_documents.report(result, self.rules))
             else:
                 reports.append(aspect_orders.report(about, result))
         return merged(reports)

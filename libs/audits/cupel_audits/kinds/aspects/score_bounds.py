@@ -23,9 +23,10 @@ MOST_ASPECTS = 6
 FULL, LOW = 1 - 1e-9, 0.9
 READING = (
     "The bound of a topic is the best score of n! + 3 rankings of all its judged documents. The documents "
-    "are sorted by each order of the n aspects, by the sum of labels, by the sum of their squares, and by "
-    "the greatest label. Another ranking may score higher, but no higher than 1. A topic in which an aspect "
-    "has no document above the lowest label cannot reach 1.",
+    "are sorted lexicographically by their labels, with the n aspects in each of the n! orders. They are "
+    "also sorted by the sum of labels, by the sum of squared labels, and by the greatest label. Another "
+    "ranking may score higher, but no higher than 1. A topic in which an aspect has no document above the "
+    "lowest label cannot reach 1.",
 )
 
 
@@ -68,7 +69,7 @@ class BoundSummaryRow:
         float,
         Heading(
             "bound below 0.9 despite good documents",
-            "share of topics where no ranking scores 0.9 though no aspect lacks good documents",
+            "share of topics where no ranking scores 0.9, although every aspect has good documents",
         ),
     ]
     least: Annotated[float, Heading("lowest bound")]
@@ -113,11 +114,37 @@ PLOT = Plot.curve(
     reference=LOW,
 )
 
+BOXES = (
+    Plot.boxes(
+        TOPIC_BOUNDS,
+        "ideal",
+        title="Ideal rankings: scores over the topics",
+        caption="Best score of any of the rankings of all judged documents, a value for each topic: median, "
+        "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges (Maistro et al., "
+        "CIKM 2021, Figure 2).",
+        x="measure",
+        y="bound",
+        domain=(0.0, 1.0),
+    ),
+    Plot.boxes(
+        STRATEGIES,
+        "strategies",
+        title="Rankings by one sort key: scores over the topics",
+        caption="Score of each ranking of all judged documents, a value for each topic: median, quartiles, "
+        "and whiskers to the most distant values within 1.5 interquartile ranges.",
+        x="strategy",
+        y="score",
+        domain=(0.0, 1.0),
+        facet="measure",
+    ),
+)
+"""The distribution over topics of the bound, and of the score of each ranking."""
+
 
 def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
     """Score the rankings by all measures that average scores over aspects.
 
-    TOMA is left out because its bound is 1. Raise MeasureError where a measure cannot be computed.
+    TOMA is left out because its bound is 1. Raise MeasureError if a measure cannot be computed.
     """
     averaging = [m for m in measures if m.declaration.combination in ("mean", "harmonic mean")]
     bounds: dict[str, MeasureBounds] = {}
@@ -168,8 +195,8 @@ def rank_judged_documents(
 ) -> Iterator[tuple[str, Joined]]:
     """Yield the name of each of the n! + 3 rankings of all judged documents, and a row per topic.
 
-    Documents are sorted by label index; a negative label counts as 0. Ties are sorted by increasing document
-    id.
+    Documents are sorted by decreasing label index; a negative label counts as 0. Documents with equal label
+    indices are sorted by increasing document id.
     """
     document = np.flatnonzero((qrels.labels >= NEGATIVE).any(axis=0))
     labels = np.maximum(qrels.labels[:, document].astype(np.int64), 0)
@@ -215,7 +242,7 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
             TOPIC_BOUNDS.table(row for rows in by_measure for row in rows),
             STRATEGIES.table(_strategy_rows(about, result)),
         ),
-        plots=(PLOT,),
+        plots=(PLOT, *BOXES),
         reading=READING,
         undefined=tuple(
             f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects" for measure in result["beyond"]
@@ -224,7 +251,7 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
 
 
 def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> Iterator[TopicBoundRow]:
-    """Yield a row for each topic, lowest bound first; ties: the order of topics."""
+    """Yield a row for each topic, lowest bound first; topics with equal bounds keep their order."""
     bounds = result["measures"][measure]
     best = [_best(bounds["strategies"], scores) for scores in bounds["topics"]]
     order = sorted(range(len(best)), key=lambda topic: (round(best[topic][0], DECIMALS), topic))
@@ -241,7 +268,7 @@ def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> It
 
 
 def _best(strategies: Sequence[str], scores: Sequence[float]) -> tuple[float, str]:
-    """Return the best score and the first strategy that reaches it, up to rounding."""
+    """Return the best score, and the first strategy with this score, compared to DECIMALS decimals."""
     rounded = [round(score, DECIMALS) for score in scores]
     return max(scores), strategies[rounded.index(max(rounded))]
 
@@ -254,7 +281,7 @@ def _strategy_rows(about: SubjectSummary, result: BoundsResult) -> Iterator[Stra
 
 
 def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:
-    """Summarise the rows of one measure, which are sorted by their bounds."""
+    """Summarise the rows of one measure, which are sorted by bound, lowest first."""
     low = [row for row in rows if row.bound < LOW]
     return BoundSummaryRow(
         measure=rows[0].measure,

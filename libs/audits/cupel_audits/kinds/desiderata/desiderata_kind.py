@@ -24,7 +24,7 @@ READING = (
     "disproves the property and can be verified by hand; the shortest one found is shown.",
     "Every document of a list is judged and retrieved. The gain of a label is its number, 0 to "
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
-    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With stable ties, NLRE and NGRE pass all "
+    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With ties=stable, NLRE and NGRE pass all "
     "checks except D4_literal, the paper's own wording of D4. NWCS passes all except D4 (both wordings) and "
     "D6_one_scale. CAM and WHAM have the outcome of the measure that they combine, but cannot satisfy D4, "
     "because they are means. D1 to D3 and D7 are not tested for measures that do not order lists by their "
@@ -74,7 +74,8 @@ class OutcomeRow:
     failing: Annotated[int, Heading("counterexamples", "number of instances")]
     instances: Annotated[int, Heading("instances", "random instances of the check")]
     counterexample: Annotated[
-        str | None, Heading("shortest counterexample", "each list: labels in ranked order, then the score")
+        str | None,
+        Heading("shortest counterexample", "for each list: its labels in ranked order, and its score"),
     ]
 
 
@@ -118,14 +119,14 @@ class Desiderata(Audit):
     same label throughout, unless the check says otherwise. The aspect with the error is drawn at random.
 
     D1: a larger error at the same rank scores strictly lower. D2: the same error one rank higher scores
-    strictly lower, if labels are equally far apart. D3: an error by a document of a lower label scores
-    strictly lower. D4: an error in one aspect costs more if there is an error in the other aspect at the same
+    strictly lower, if labels are equally far apart. D3: an error scores strictly lower if its document has a
+    lower label. D4: an error in one aspect costs more if there is an error in the other aspect at the same
     rank. D4_literal: an error costs more if all documents have a higher label in the other aspect. D5: with
     equal labels throughout, the score is from 0 to 1, and no lower than with labels that decrease from the
     same first label. D6: multiplying all labels (gains and embeddings) by a number changes nothing.
     D6_one_scale: multiplying the labels of one aspect changes nothing. D7: if one aspect has equal labels
-    throughout, the score is 1 exactly if the list is sorted by the other. D8: other weights change what an
-    error in one aspect costs relative to the same error in the other.
+    throughout, the score is 1 if and only if the list is sorted by the other aspect. D8: the cost of an error
+    in one aspect relative to the same error in the other aspect depends on the weights.
 
     All measures are tested on the same lists. The runs and judgments of the collection are not used.
     """
@@ -136,7 +137,7 @@ class Desiderata(Audit):
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         if self.length > LABELS - 1:
             yield (
-                f"length: the labels of a list differ, so give at most {LABELS - 1} documents, "
+                f"length: a list contains no label twice, so give at most {LABELS - 1} documents, "
                 f"not {self.length}"
             )
         if not any(len(_aspects(measure)) == 2 for measure in subject.measures):
@@ -211,7 +212,7 @@ def _aspects(measure: Measure) -> tuple[str, ...]:
 
 
 def _why_not(measure: Measure, check: Check, names: Sequence[str]) -> str | None:
-    """Return why a check cannot be run on a measure, or None."""
+    """Return the reason why a check cannot be run on a measure, or None if it can be run."""
     if len(names) != 2:
         return "it does not combine two aspects" if len(names) < 2 else "it combines more than two aspects"
     if check.needs_weights and "weights" not in measure.declaration.parameters:
@@ -239,7 +240,7 @@ def _outcome(result: CheckResult) -> str | None:
 def _score_lists(measure: Measure, names: Sequence[str], lists: Sequence[LabelledList]) -> Floats:
     """Return the score of each list, float64[lists].
 
-    Each list is scored as a topic. Lists with the same scales and weights are scored together.
+    Each list is scored as a topic. Lists with the same factors and weights are scored together.
     """
     scores = np.empty(len(lists))
     keys = [(ranked.factors, ranked.weights) for ranked in lists]

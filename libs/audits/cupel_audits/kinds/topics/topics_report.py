@@ -33,7 +33,7 @@ class SwapDraw(TypedDict):
     """Two disjoint topic sets of one size.
 
     width: the width of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: tau-b
-    between the means on the first set and on all topics.
+    between the means over the first set and over all topics.
     """
 
     size: int
@@ -66,7 +66,8 @@ class MeasureTopics(TypedDict):
     are missing. notes: warnings. chosen: the greedy selection. topics: the statistics of each topic, in the
     order of the subject. variance: the variance of differences between two runs, pooled over pairs.
     detectable: the true difference that the t-test detects. usual: whether the measure has a range of about 0
-    to 1, so that the given difference makes sense. needed: the number of topics for the given difference.
+    to 1, for which the parameter `difference` is meant. needed: the number of topics needed to detect this
+    difference.
     """
 
     measure: str
@@ -81,7 +82,7 @@ class MeasureTopics(TypedDict):
 
 
 class TopicsResult(TypedDict):
-    """The result of a trial: a draw (for each measure, a SwapDraw of each size), or one MeasureTopics."""
+    """The result of a trial: either a draw (SwapDraws of each size by measure), or one MeasureTopics."""
 
     draw: NotRequired[dict[str, list[SwapDraw]]]
     measure: NotRequired[MeasureTopics]
@@ -122,7 +123,11 @@ class SubsetRow:
     topic: Annotated[str | None, Heading("added topic")]
     tau: Annotated[
         float | None,
-        Heading("tau", "tau-b between means over these topics and over all; mean over random draws"),
+        Heading(
+            "tau",
+            "tau-b between means over these topics and over all topics; for random topics, its mean over "
+            "the draws",
+        ),
     ]
     low: Annotated[float | None, Heading("from", "95 per cent interval of the mean over the draws")] = None
     high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the draws")] = None
@@ -252,7 +257,11 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
 
 
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
-    """Return the lower bound of the first bin from which on all bins have acceptable swap rates."""
+    """Return the difference from which on swap rates extrapolated to all topics are acceptable.
+
+    It is the lower bound of a bin. The rates of this bin and of all bins of larger differences are at most
+    `error`.
+    """
     lasting = None
     rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
     for row in sorted(rows, key=lambda row: row.difference, reverse=True):
@@ -295,7 +304,7 @@ def _size_row(result: MeasureTopics) -> SizeRow:
 
 
 def _sufficient(selected: Sequence[TopicChoice]) -> int | None:
-    """Return the least number of selected topics that order the runs as all topics do."""
+    """Return the smallest number of selected topics at which tau with all topics is at least STRONG."""
     taus = [tau for _, tau in selected]
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
 
@@ -374,7 +383,7 @@ def _zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
 def _name_first(
     about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicStatistics], tuple[float, ...]]
 ) -> str:
-    """Return the ids of the first topics when sorted by `key`; ties: the order of topics."""
+    """Return the ids of the first topics when sorted by `key`; topics with equal keys keep their order."""
     order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
     return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
 
@@ -382,8 +391,10 @@ def _name_first(
 def _numbers(
     about: SubjectSummary, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
 ) -> dict[str, float | int | None]:
-    """Return the numbers of each measure, such as lasting(MEASURE), and greedy(MEASURE)@N for every fifth
-    N."""
+    """Return the numbers of each measure, such as lasting(MEASURE).
+
+    greedy(MEASURE)@N is included for every fifth N.
+    """
     numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
     for result in measures:
         measure, is_defined = result["measure"], result["undefined"] is None

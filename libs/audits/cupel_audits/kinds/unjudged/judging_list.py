@@ -14,14 +14,14 @@ DocumentCell = Annotated[str, Heading("document")]
 
 
 class RankInRun(NamedTuple):
-    """The rank of a document in a run, which is given by number."""
+    """The index of a run, and the rank of a document in this run."""
 
     run: int
     rank: int
 
 
 class UnjudgedShares(NamedTuple):
-    """The values of unjudged@depth of all runs on a topic; None for a run without documents."""
+    """The values of unjudged@depth of all runs on a topic; None for a run that retrieves no documents."""
 
     depth: int
     shares: Sequence[float | None]
@@ -30,8 +30,8 @@ class UnjudgedShares(NamedTuple):
 class ExaminedDocument(TypedDict):
     """An unjudged document with its influence.
 
-    runs: number of runs that retrieve it. where: the runs that rank it highest. influence: mean over
-    measures.
+    runs: number of runs that retrieve the document. where: the runs that rank it highest. influence: mean of
+    its influence over the measures.
     """
 
     document: str
@@ -46,7 +46,7 @@ class TopicTrial(TypedDict):
 
     missing: number of unjudged documents within the depth of some run. tried: number of these documents that
     were examined. turning: number of examined documents that reverse the order of two runs by some measure.
-    influence: sum over the examined documents. documents: the most influential documents.
+    influence: sum of the influences of the examined documents. documents: the most influential documents.
     """
 
     unjudged: Sequence[UnjudgedShares]
@@ -98,16 +98,20 @@ class ListRow:
     document: DocumentCell
     influence: Annotated[
         float,
-        Heading("influence", "removed shares of leads, summed over adjacent runs; mean over measures"),
+        Heading(
+            "influence",
+            "shares of leads that a judgment could remove, summed over pairs of adjacent runs; mean over "
+            "measures",
+        ),
     ]
     share: Annotated[
         float | None,
         Heading("cumulative share", "of the influence of all examined documents, down to this row"),
     ]
-    turned: Annotated[int, Heading("reversed pairs", "of runs; largest number by any measure")]
+    turned: Annotated[int, Heading("reversed pairs", "of runs; largest number over the measures")]
     runs: Annotated[int, Heading("runs", "number of runs that retrieve the document")]
     best: Annotated[int, Heading("best rank")]
-    where: Annotated[str, Heading("found in", "runs that rank it highest, with its rank")]
+    where: Annotated[str, Heading("found in", "runs that rank the document highest, and this rank")]
     settles: Annotated[str | None, Heading("largest change", "if the document is highly relevant")]
 
 
@@ -157,9 +161,10 @@ TOPICS = TableSchema.of("topics", "Missing judgments by topic", JudgingTopicRow)
 
 
 def report(about: SubjectSummary, depth: int, most: int, results: Mapping[int, TopicTrial]) -> AuditReport:
-    """Return the report on the examined topics, given by number.
+    """Return the report on the examined topics.
 
-    depth: pool depth whose unjudged documents were examined. most: largest number of documents to list.
+    results: the trial of each topic by the index of the topic. depth: pool depth whose unjudged documents
+    were examined. most: largest number of documents to list.
     """
     candidates = _rank_candidates(about, results, most)
     shares = _share_rows(about, list(results.values()))
@@ -247,7 +252,7 @@ def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) 
 
 
 def _share_rows(about: SubjectSummary, trials: Sequence[TopicTrial]) -> list[ShareRow]:
-    """Return the mean of unjudged@depth over the topics of each run, by depth and run."""
+    """Return the mean of unjudged@depth over the topics, for each depth and run."""
     shares_by_topic = [dict(UnjudgedShares(*values) for values in trial["unjudged"]) for trial in trials]
     return [
         ShareRow(run=name, depth=depth, share=_mean([shares[depth][run] for shares in shares_by_topic]))
@@ -274,7 +279,7 @@ def _topic_rows(about: SubjectSummary, results: Mapping[int, TopicTrial]) -> Ite
 
 
 def _numbers(shares: Sequence[ShareRow]) -> dict[str, float | int | None]:
-    """Return for each depth k unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN)."""
+    """Return, for each depth k: unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN)."""
     numbers: dict[str, float | int | None] = {}
     for depth in dict.fromkeys(row.depth for row in shares):
         by_run = {row.run: row.share for row in shares if row.depth == depth}
@@ -330,8 +335,8 @@ def _skipped_measures(about: SubjectSummary, candidates: Sequence[JudgingCandida
     for measure in about.measures:
         if candidates and all(measure not in candidate.measures for candidate in candidates):
             yield (
-                f"{measure}: not examined because it reads texts or its declared label set lacks the highest "
-                "label"
+                f"{measure}: not examined, because the measure reads texts or uses a declared label set "
+                "without the tuple of the highest labels"
             )
 
 
@@ -355,7 +360,8 @@ PLOTS = (
         DOCUMENTS,
         "share",
         title="Cumulative influence of the list",
-        caption="Influence of the first documents of the list, as a share of that of all examined documents.",
+        caption="Influence of the first documents of the list, as a share of the influence of all examined "
+        "documents.",
         x="place",
         y="share",
         domain=(0.0, 1.0),

@@ -1,4 +1,4 @@
-"""Declarations of aspects and label sets in a collection file."""
+"""Declarations of aspects and of sets of label tuples in a collection file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ LABELS = declare(
     "aspect-labels",
     "error",
     "the labels of an aspect are not a scale",
-    "list at least two labels, lowest first: labels: [0, 1, 2] or labels: {range: [0, 100]}",
+    "list at least two labels, lowest first, such as labels: [0, 1, 2] or labels: {range: [0, 100]}",
 )
 LABEL_TWICE = declare(
     "aspect-label-twice",
     "error",
     "a label occurs twice in one aspect",
-    "list it once, under labels, lowest or unjudged",
+    "list the label once, under one of the keys `labels`, `lowest` and `unjudged`",
 )
 THRESHOLD = declare(
     "aspect-threshold",
@@ -46,31 +46,31 @@ GAINS = declare(
     "aspect-gains",
     "error",
     "gains must be one number per label, each at least 0, non-decreasing from the worst to the best label",
-    "write the gain of each label: gains: {0: 0, 1: 1, 2: 3}",
+    "write the gain of each label, such as gains: {0: 0, 1: 1, 2: 3}",
 )
 EMBEDDING = declare(
     "aspect-embedding",
     "error",
     "an embedding must be one number per label, non-decreasing from the worst to the best label",
-    "write one number per label: embedding: [0, 1, 2]",
+    "write one number per label, such as embedding: [0, 1, 2]",
 )
 LOW_THRESHOLD = declare(
     "aspect-low-threshold",
     "warning",
     "a label of 0 or below counts as relevant by default",
-    "declare threshold: 1, or move negative labels to lowest or unjudged",
+    "declare threshold: 1, or move negative labels to the key `lowest` or `unjudged`",
 )
 LONG_SCALE = declare(
     "aspect-default-threshold",
     "warning",
     "without a threshold, every label of a long scale except the lowest counts as relevant",
-    "declare the smallest relevant label: threshold: 60; if small numbers are good, declare the worst label "
-    "first: {range: [100, 0]}",
+    "declare the smallest relevant label, such as threshold: 60; if small numbers are good, declare the "
+    "worst label first, such as labels: {range: [100, 0]}",
 )
 LABEL_SET = declare(
     "label-set",
     "error",
-    "a label set does not list tuples of labels of its aspects",
+    "the declaration of a label set is not a list of aspects with tuples of their labels",
     "write {aspects: [a, b], tuples: [[0, x], [1, y]]}",
 )
 
@@ -78,7 +78,7 @@ _KEYS = ("lowest", "unjudged", "threshold", "gains", "embedding")
 
 
 def aspects_from(declared: Mapping[str, Any]) -> tuple[Aspect, ...]:
-    """Return the aspects of a mapping such as that under `aspects` in a collection file.
+    """Return the aspects in a mapping such as `aspects` in a collection file.
 
     declared: JSON data, {name: {labels, ...}}; the first is the default aspect. Raise Refused, with all
     errors, if it is invalid.
@@ -91,7 +91,7 @@ def aspects_from(declared: Mapping[str, Any]) -> tuple[Aspect, ...]:
 
 
 def label_sets_from(declared: Mapping[str, Any], aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the label sets of a mapping such as that under `label_sets` in a collection file.
+    """Return the sets of label tuples in a mapping such as `label_sets` in a collection file.
 
     declared: {name: {aspects, tuples}}. Raise Refused, with all errors, if it is invalid.
     """
@@ -299,7 +299,7 @@ def _shown(values: Sequence[object]) -> str:
 
 
 def read_label_sets(place: Place, aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the valid label sets in the mapping at `place`. Report errors in the others."""
+    """Return the valid sets of label tuples in the mapping at `place`. Report errors in the others."""
     places = place.mapping(
         "label sets by name, such as {possible: {aspects: [a, b], tuples: [[0, x], [1, y]]}}"
     )

@@ -19,13 +19,13 @@ NOT_DECLARED = declare(
     "qrels-label-not-declared",
     "error",
     "a label is not on the declared scale of its aspect",
-    "correct the label, or declare it under labels, lowest or unjudged",
+    "correct the label, or declare it under one of the keys `labels`, `lowest` and `unjudged`",
 )
 ABOVE_SCALE = declare(
     "qrels-label-above-scale",
     "error",
     "a label is above the highest declared label of its aspect",
-    "correct the label, or declare the longer scale",
+    "correct the label, or declare a longer scale",
 )
 SCALE_TOO_LONG = declare(
     "qrels-scale-too-long",
@@ -63,7 +63,7 @@ class LabelScale(dict[bytes, int]):
 
     @staticmethod
     def _lowest(label: Label) -> int:
-        """Return NEGATIVE for a negative grade in `lowest`, because Bpref and infAP need it, else 0."""
+        """Return NEGATIVE for a negative grade, which Bpref and infAP treat differently, else 0."""
         return NEGATIVE if isinstance(label, int) and label < 0 else 0
 
     def _inferred(self, word: bytes) -> int:

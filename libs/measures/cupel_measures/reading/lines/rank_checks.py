@@ -28,7 +28,7 @@ DUPLICATE = declare(
     "run-duplicate",
     "error",
     "a document is ranked twice for a topic",
-    "keep one of the lines",
+    "keep only one of the lines",
 )
 DEPTH = declare(
     "run-depth",
@@ -126,7 +126,7 @@ class _RankChecker:
             self._count(DEPTH, names, lines, np.diff(documents.offsets) > self.depth)
 
     def _check_ranks(self, names: list[str], lines: Ints, documents: Documents, rank: Floats) -> None:
-        """Compare ranks with the order by score. documents, rank: in this order."""
+        """Compare ranks with the order by score. documents, rank: sorted by score."""
         heads, count = documents.offsets[:-1], np.diff(documents.offsets)
         lowest, highest = np.minimum.reduceat(rank, heads), np.maximum.reduceat(rank, heads)
         equal = (count > 1) & (lowest == highest)
@@ -180,14 +180,17 @@ class _RankChecker:
                 self.findings.add(finding, self.tied if code == TIES else tally.topics)
 
     def _tie_message(self) -> str:
-        places = [f"cross rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items()) if n]
-        where = " and ".join(places) or f"cross no cutoff at {' or '.join(map(str, sorted(self.crossing)))}"
+        places = [f"across rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items()) if n]
+        if places:
+            where = f"ties extend {' and '.join(places)}"
+        else:
+            where = f"no tie extends across rank {' or '.join(map(str, sorted(self.crossing)))}"
         topics = _topics(self.tallies[TIES].topics)
-        return f"{self.tied:,} lines in {topics} share a score with another line; ties {where}"
+        return f"{self.tied:,} lines in {topics} share a score with another line; {where}"
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """Return the ranking of `rows`, and the topics that ranks order differently.
+    """Return the ranking of `rows`, and the topics whose documents have another order by rank.
 
     The ranking is None if there are errors. Add duplicates and warnings to the findings of `rows`. Check the
     order only in blocks in which every score and rank is a number.
