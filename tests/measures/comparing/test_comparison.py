@@ -249,6 +249,18 @@ class TestDegenerate:
         assert measure.differences[1].difference == clean.differences[1].difference
         assert measure.differences[1].test == clean.differences[1].test
 
+    @pytest.mark.parametrize(
+        ("test", "topics", "is_warned"), [("max-t", 24, True), ("max-t", 25, False), ("hsd", 24, False)]
+    )
+    def test_max_t_on_few_topics_warns_about_skewed_scores(
+        self, test: str, topics: int, is_warned: bool
+    ) -> None:
+        names = [str(topic) for topic in range(topics)]
+        measures = [ComparedMeasure(text="M", scale="interval")]
+        choices = Choices(test=test, all_pairs=True, permutations=99)
+        result = compare([*NAMES], names, {"M": scores(topics=topics)}, measures, choices)
+        assert any("strongly skewed scores" in warning for warning in result.warnings) == is_warned
+
     def test_too_few_topics_for_significance_have_a_warning(self) -> None:
         [warning] = report(scores(topics=4)[:, :2]).warnings
         assert "with 4 topics p of the randomisation test is at least 0.125" in warning

@@ -130,9 +130,8 @@ def rank_bounds(test: MaxT, systems: int) -> tuple[Floats, Floats]:
     is_first_better = test.difference > 0
     better = np.where(is_first_better, test.first, test.second)[test.differs]
     worse = np.where(is_first_better, test.second, test.first)[test.differs]
-    low: Floats = 1.0 + np.bincount(worse, minlength=systems)
-    high: Floats = float(systems) - np.bincount(better, minlength=systems)
-    return low, high
+    better_count, worse_count = (np.bincount(places, minlength=systems) for places in (better, worse))
+    return (1 + worse_count).astype(np.float64), (systems - better_count).astype(np.float64)
 
 
 def _average_ranks(values: Floats) -> Floats:

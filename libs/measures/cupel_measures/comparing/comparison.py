@@ -15,7 +15,7 @@ import numpy as np
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsd
 from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure
 from cupel_measures.comparing.corrections import groups
-from cupel_measures.comparing.differences.comparison_choices import HSD, Choices, Pair
+from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, Choices, Pair
 from cupel_measures.comparing.differences.difference_tests import (
     LATER_STEP,
     TestedDifference,
@@ -39,8 +39,9 @@ from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
 
-FEW_TOPICS_BCA, FEW_TOPICS_MAX_T = 25, 25
-"""Numbers of topics below which a comparison warns about BCa intervals, and about simultaneous tests."""
+FEW_TOPICS_BCA, FEW_TOPICS_SKEWED, FEW_TOPICS_SIMULTANEOUS = 25, 25, 10
+"""Numbers of topics below which a comparison warns about BCa intervals, about skewed scores in the max-T test,
+and about all simultaneous tests."""
 MOST_TOPICS = 5
 """Number of topics with the largest differences that are listed for each pair."""
 UNJUDGED_GAP = 0.1
@@ -454,10 +455,14 @@ def _report_warnings(
             f"with {topics} topic{'s' * (topics != 1)} p of the {choices.test_name} test is at least "
             f"{least:.4g}, so no difference can be significant at {choices.alpha:g}{correction}"
         )
-    if choices.is_simultaneous and topics < FEW_TOPICS_MAX_T:
+    if choices.is_simultaneous and topics < FEW_TOPICS_SIMULTANEOUS:
         yield (
-            f"with fewer than {FEW_TOPICS_MAX_T} topics the {choices.test_name} test is only approximate; "
-            f"if some runs have strongly skewed scores, a false finding is more likely than {choices.alpha:g}"
+            f"with fewer than {FEW_TOPICS_SIMULTANEOUS} topics the {choices.test_name} test is only approximate"
+        )
+    if choices.test_name == MAX_T and topics < FEW_TOPICS_SKEWED:
+        yield (
+            f"with fewer than {FEW_TOPICS_SKEWED} topics a false finding of the {MAX_T} test is more likely than "
+            f"{choices.alpha:g} if some runs have strongly skewed scores"
         )
     differences = [pair for comparison in comparisons for pair in comparison.differences]
     if choices.interval == "bca":
