@@ -457,12 +457,13 @@ def _report_warnings(
         )
     if choices.is_simultaneous and topics < FEW_TOPICS_SIMULTANEOUS:
         yield (
-            f"with fewer than {FEW_TOPICS_SIMULTANEOUS} topics the {choices.test_name} test is only approximate"
+            f"with fewer than {FEW_TOPICS_SIMULTANEOUS} topics "
+            f"the {choices.test_name} test is only approximate"
         )
     if choices.test_name == MAX_T and topics < FEW_TOPICS_SKEWED:
         yield (
-            f"with fewer than {FEW_TOPICS_SKEWED} topics a false finding of the {MAX_T} test is more likely than "
-            f"{choices.alpha:g} if some runs have strongly skewed scores"
+            f"with fewer than {FEW_TOPICS_SKEWED} topics a false finding of the {MAX_T} test is more likely "
+            f"than {choices.alpha:g} if some runs have strongly skewed scores"
         )
     differences = [pair for comparison in comparisons for pair in comparison.differences]
     if choices.interval == "bca":
