@@ -40,8 +40,8 @@ from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_d
 from cupel_measures.model import Floats
 
 FEW_TOPICS_BCA, FEW_TOPICS_SKEWED, FEW_TOPICS_SIMULTANEOUS = 25, 25, 10
-"""Numbers of topics below which a comparison warns about BCa intervals, about skewed scores in the max-T test,
-and about all simultaneous tests."""
+"""Numbers of topics below which a comparison warns about BCa intervals, skewed scores in the max-T test, and
+simultaneous tests."""
 MOST_TOPICS = 5
 """Number of topics with the largest differences that are listed for each pair."""
 UNJUDGED_GAP = 0.1
