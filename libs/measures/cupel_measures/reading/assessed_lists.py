@@ -33,7 +33,7 @@ aspects:
 qrels:
   - {file: qrels.txt, columns: [topic, _, document, relevance, credibility]}
 """
-"""The collection file of the converted assessments. The paper counts labels 3 and 4 as credible (section 6.1)."""
+"""The collection file. The paper counts labels 3 and 4 as credible (section 6.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,10 @@ class Assessment:
 
 
 def read_assessments(path: Path) -> list[Assessment]:
-    """Read the A66 assessments in the order of the file. Raise Refused with all invalid lines, and OSError."""
+    """Read the A66 assessments in the order of the file.
+
+    Raise Refused with all invalid lines, and OSError if the file cannot be read.
+    """
     findings = Findings()
     with open_plain(path) as stream:
         lines = text_lines(stream.read(), path.name, NOT_TEXT, findings)
