@@ -3,7 +3,7 @@
 All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
 2005). Unlike randomised Tukey HSD, the tests do not assume that all differences have the same variance. With
 about ten topics or more they keep the probability of any false positive near alpha, unless some systems have
-strongly skewed scores and others do not.
+strongly skewed scores and others do not (`libs/measures/CALIBRATION.md`).
 """
 
 from collections.abc import Iterable, Sequence
