@@ -320,7 +320,7 @@ def _components_title(components: Sequence[ComponentRow]) -> str:
     between = [
         (row.percent, row.measure)
         for row in components
-        if row.component == COMPONENTS["system_square"] and row.percent is not None
+        if row.component == COMPONENTS["system"] and row.percent is not None
     ]
     if not between:
         return "The components are undefined for every measure"
