@@ -287,6 +287,8 @@ def _undefined(
 
 def _advice(rows: Sequence[ReliabilityRow], target: float) -> Iterator[str]:
     """Yield how many topics to use for each purpose."""
+    if not rows:
+        yield "Give runs whose scores differ, and judgments with relevant documents, and run the audit again."
     for name, purpose in (("relative", "compare runs"), ("absolute", "interpret scores themselves")):
         same = [row for row in rows if row.coefficient == COEFFICIENTS[name]]
         needed = [(row.needed, row) for row in same if row.needed is not None]

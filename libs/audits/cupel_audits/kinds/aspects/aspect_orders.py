@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict, final
 import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, aggregate_name, without_default_aspects
-from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged
+from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged, name_some
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, means, scores_by_topic
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b, tau_b_by_topic
@@ -325,7 +325,7 @@ def _disagreement_sentences(
     counts = [
         f"{count} ({100 * count / run_pairs:.1f}%) with {component}" for component, count in disputed.items()
     ]
-    yield f"Aggregates disagree on the order of {_list_names(counts)} of {run_pairs} pairs of runs."
+    yield f"Of {run_pairs} pairs of runs, aggregates disagree on the order of {_list_names(counts)}."
     most = max((row.opposite for row in rows), default=0)
     if not most:
         return
@@ -369,11 +369,14 @@ def _trade_off_title(about: SubjectSummary, rows: Sequence[TradeOffRow], first: 
     of_first = [row for row in rows if row.component == rows[0].component]
     if any(row.scores[place] is None for row in of_first for place in places):
         return f"{first} against {second}"
-    best = [max(of_first, key=lambda row: row.scores[place] or 0.0).run for place in places]
-    by = f"by {rows[0].component}"
-    if best[0] == best[1]:
-        return f"{best[0]} is best both on {first} and on {second}, {by}"
-    return f"{best[0]} is best on {first}, {best[1]} on {second}, {by}"
+    best = [_name_best(of_first, place) for place in places]
+    return f"Best by {rows[0].component}: {best[0]} on {first}, {best[1]} on {second}"
+
+
+def _name_best(rows: Sequence[TradeOffRow], place: int) -> str:
+    """Return the runs with the highest score by one aspect, given by number."""
+    highest = max(row.scores[place] or 0.0 for row in rows)
+    return name_some([row.run for row in rows if row.scores[place] == highest], "runs")
 
 
 def _disagreement_plot(rows: Sequence[DisagreementRow]) -> Plot:

@@ -262,7 +262,7 @@ def _sentences(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
     """Yield a sentence on the measure whose best rankings score below LOW on the most topics."""
     if not summary:
         return
-    row = max(summary, key=lambda row: row.low)
+    row = max(summary, key=lambda row: (row.low, -row.least))
     low, without = round(row.low * row.topics), round((row.low - row.low_whole) * row.topics)
     if not low:
         yield f"By every average over aspects, some ranking scores {LOW} or more on each topic."
@@ -282,7 +282,7 @@ def _advice(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
     if any(row.low for row in summary):
         yield (
             "Do not compare averages over aspects between topics or collections: their largest possible "
-            "scores differ. TOMA reaches 1 on every topic."
+            "scores differ. The bound of TOMA is 1."
         )
 
 

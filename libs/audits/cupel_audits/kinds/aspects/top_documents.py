@@ -22,6 +22,9 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import ABSENT, NEGATIVE, Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
+ALL = "all"
+"""The component of a sum over measures with the same aggregation."""
+
 READING = (
     "For each topic, the run with the highest score by a measure is inspected (ties: the smallest name). A "
     "zero-aspect document has no label above the lowest on any aspect. A measure that serves all aspects "
@@ -268,7 +271,7 @@ def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
         same = [count.counts for count in counts if count.kind == kind]
         if len(same) > 1:
             total = [_sum(at_place) for at_place in zip(*same, strict=True)]
-            sums.append(MeasureCounts(component="all", kind=kind, measure=f"all {kind}", counts=total))
+            sums.append(MeasureCounts(component=ALL, kind=kind, measure=f"{ALL} {kind}", counts=total))
     return [*counts, *sums]
 
 
@@ -342,7 +345,7 @@ def _undefined(
 
 def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
     """Yield a sentence on the measures whose best runs have the most and the fewest zero-aspect documents."""
-    values = [(row.percent, row.measure) for row in totals if row.percent is not None]
+    values = _zero_percents(totals)
     documents = "documents" if rules.count_unjudged else "judged documents"
     if (ends := _name_ends(values, "{:.1f}%")) is not None:
         yield f"Zero-aspect documents among the first {documents} of the best runs: {ends}."
@@ -357,7 +360,13 @@ def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
 def _first_labels(bins: Sequence[QualityRow]) -> list[tuple[float, str]]:
     """Return the mean sum of labels at the first ranks, with the measure, where it is defined."""
     first = [row for row in bins if row.ranks == bins[0].ranks]
-    return [(row.labels, row.measure) for row in first if row.labels is not None]
+    return [(row.labels, row.measure) for row in first if row.labels is not None and row.component != ALL]
+
+
+def _zero_percents(totals: Sequence[ZeroAspectRow]) -> list[tuple[float, str]]:
+    """Return the percentage of zero-aspect documents of each measure; sums of measures are left out."""
+    single = [row for row in totals if not row.measure.startswith(f"{ALL} ")]
+    return [(row.percent, row.measure) for row in single if row.percent is not None]
 
 
 def _name_ends(values: Sequence[tuple[float, str]], form: str) -> str | None:
@@ -395,7 +404,7 @@ def _advice(result: DocumentsResult, totals: Sequence[ZeroAspectRow], rules: Cou
 
 
 def _plots(totals: Sequence[ZeroAspectRow], bins: Sequence[QualityRow]) -> tuple[Plot, ...]:
-    zero = _name_ends([(row.percent, row.measure) for row in totals if row.percent is not None], "{:.1f}%")
+    zero = _name_ends(_zero_percents(totals), "{:.1f}%")
     quality = _name_ends(_first_labels(bins), "{:.2f}")
     return (
         Plot.bars(

@@ -137,14 +137,14 @@ class TopicsFindings:
 
     def _rates_title(self) -> str:
         clauses = [
-            f"{'all differences' if not least else f'differences from {least:g}'} by {measure}"
+            f"{'all differences' if not least else f'differences of {least:g} or more'} by {measure}"
             for measure, least in self.lasting.items()
             if least is not None
         ]
         limit = f"a swap rate of at most {100 * self.error:g}%"
         if not clauses:
             return f"No difference has {limit}"
-        return f"With {len(self.about.topics)} topics, {_join(clauses)} have {limit}"
+        return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
 
     def _curves_title(self) -> str:
         """Return how far the rates of the smallest drawn differences fall."""
@@ -175,8 +175,10 @@ class TopicsFindings:
                 ),
                 None,
             )
-            random = "no drawn number" if drawn is None else f"{drawn} random"
-            selected = "no selected number" if chosen is None else f"{chosen} selected"
+            most = max((row.number for row in self.subsets if row.how == "drawn"), default=0)
+            random = f"more than {most} random" if drawn is None else f"{drawn} random"
+            count = len(result["chosen"])
+            selected = f"more than {count} selected" if chosen is None else f"{chosen} selected"
             clauses.append(f"{selected} or {random} by {result['measure']}")
         if not clauses:
             return "No measure has a defined order"
@@ -225,8 +227,8 @@ class TopicsFindings:
         )
 
 
-def _join(clauses: Sequence[str]) -> str:
-    return "; ".join(clauses[:MOST_CLAUSES]) + ("; …" if len(clauses) > MOST_CLAUSES else "")
+def _join(clauses: Sequence[str], comma: str = "; ") -> str:
+    return comma.join(clauses[:MOST_CLAUSES]) + ("; …" if len(clauses) > MOST_CLAUSES else "")
 
 
 def sufficient(selected: Sequence[TopicChoice]) -> int | None:
