@@ -18,7 +18,7 @@ from support.data.small_collections import Scored, content_of, diverse, joined_o
 
 
 def without_unrestricted(qrels: Qrels) -> Qrels:
-    """Return the same judgments without the link to the complete ones."""
+    """Return the same judgments without the reference to the complete judgments."""
     return replace(qrels, unrestricted=None, cache={})
 
 

@@ -63,7 +63,10 @@ def test_trials_have_the_form_of_stored_trials(kind: str, example: Path, tmp_pat
 
 
 def list_values(data: Any) -> Any:
-    """Return objects as lists of (key, value); lists of sentences are replaced by their length."""
+    """Return JSON data with each object as a list of (key, value), without the sentences.
+
+    The values of SENTENCES are replaced by `count_sentences`. Values of NOTES and keys in ADDED are omitted.
+    """
     if isinstance(data, list):
         return [list_values(value) for value in data]
     if not isinstance(data, dict):
@@ -76,7 +79,7 @@ def list_values(data: Any) -> Any:
 
 
 def count_sentences(value: Any) -> Any:
-    """Return the length of a list of sentences, the integers of a list, or whether a value is None."""
+    """Return the integers in a list, or its length if it has none; for other values, whether it is None."""
     if isinstance(value, list):
         return [number for number in value if isinstance(number, int)] or len(value)
     return value is None

@@ -195,6 +195,19 @@ def renewal_is_over() -> bool:
     return not any(thread.name.startswith("lease of") for thread in threading.enumerate())
 
 
+def test_renewal_does_not_keep_a_process_alive(system: System) -> None:
+    add_job(system, "a")
+
+    def handle(system: System, claim: Claim) -> None:
+        finish(system, claim)
+        assert [thread.daemon for thread in threading.enumerate() if thread.name.startswith("lease of")] == [
+            True
+        ]
+
+    run_jobs(system, "score", handled_by(handle))
+    assert count_attempts(system, "done") == 1
+
+
 def test_lost_lease_is_not_renewed(open_at: Callable[..., System], clock: Clock) -> None:
     system = open_at(**FAST_RENEWAL)
     add_job(system, "a")

@@ -19,6 +19,7 @@ from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_blobs, open_system
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.jobs import Claim, LeaseLost
+from cupel_backend.scores import leaderboards
 from support.backend_cast import (
     ADMIN,
     ALICE,
@@ -99,6 +100,19 @@ def test_attempt_without_its_file_counts(
         [job] = jobs.list_(system, ADMIN).items
         assert (job.state, job.attempts) == ("dead" if attempts == 3 else "queued", attempts)
         assert "is not in the store" in str(job.error)
+        clock.forward(60)
+
+
+def test_leaderboard_changes_only_when_a_failed_job_is_dead(system: System, clock: Clock) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    board = leaderboards.read_board(system, ORGANISER, "track")
+    assert board is not None
+    for attempt in (1, 2, 3):
+        jobs.fail(system, take(system), "no")
+        changed = leaderboards.read_board(system, ORGANISER, "track", known=board.etag) is not None
+        assert changed == (attempt == 3)
         clock.forward(60)
 
 

@@ -3,9 +3,9 @@
     python tests/bench/audits.py [--quick] [--folder FOLDER]
 
 The audit `downsampling` reads 100 runs x 50 topics x 1000 documents, and draws 30 samples at 6 ratios. It
-runs by AP, compared with a loop over pytrec_eval-terrier; by ten measures; and by ten measures over three
-aspects, compared with AP. The audit `leave_one_team_out` leaves out each of 15 teams with 75 runs, by ten
-measures, compared with a loop over pytrec_eval-terrier.
+runs three times: by AP, compared with a loop over pytrec_eval-terrier; by ten measures; and by ten measures
+of three aspects, compared with the run by AP. The audit `leave_one_team_out` leaves out each of 15 teams with
+75 runs, by ten measures, compared with a loop over pytrec_eval-terrier.
 
 The loops remove judgments in Python, topic by topic. They process only a share of the samples or teams, and
 the time of the repeated part is scaled to all of them. The script prints results and asserts nothing.

@@ -7,5 +7,5 @@ from cupel_client.offline import parallel
 
 @pytest.fixture(autouse=True)
 def spawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start processes with "spawn": the tests call commands in their own process, which has threads."""
+    """Start processes with "spawn", because the test process, which calls the commands, has threads."""
     monkeypatch.setattr(parallel, "START", "spawn")

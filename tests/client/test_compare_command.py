@@ -214,6 +214,60 @@ class TestAdditionalResults:
         assert [warning.partition(":")[0] for warning in data["warnings"]] == ["AP", "AP"]
 
 
+class TestRankTests:
+    """Friedman's, Nemenyi's and Conover's tests, with ranks and statistics of scipy."""
+
+    @staticmethod
+    def mean_ranks(*names: str) -> np.ndarray:  # type: ignore[type-arg]
+        return stats.rankdata(-np.column_stack([reciprocal_ranks(name) for name in names]), axis=1).mean(
+            axis=0
+        )
+
+    @pytest.mark.parametrize("test", ["nemenyi", "conover"])
+    def test_json_has_friedman_and_mean_ranks(self, test: str) -> None:
+        names = ("base.txt", "best.txt", "near.txt")
+        found = json_of("qrels.txt", *names, "-m", "RR", "--test", test, "--all-pairs")
+        [measure] = found["measures"]
+        expected = stats.friedmanchisquare(*(reciprocal_ranks(name) for name in names))
+        assert measure["friedman"]["statistic"] == pytest.approx(expected.statistic)
+        assert (measure["friedman"]["p"], measure["friedman"]["df"]) == (pytest.approx(expected.pvalue), 2)
+        ranks = self.mean_ranks(*names)
+        assert [run["mean_rank"] for run in measure["means"]] == pytest.approx(list(ranks))
+        statistics = [pair["statistic"] for pair in measure["differences"]]
+        assert statistics == pytest.approx([ranks[0] - ranks[1], ranks[0] - ranks[2], ranks[1] - ranks[2]])
+        assert (found["test"], found["correction"], found["tests"]) == (test, test, 3)
+
+    def test_table_states_friedman_and_the_critical_difference(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--test")
+        printed = cupel(*arguments, "nemenyi").stdout
+        for part in (
+            "By Friedman's test of ranks within topics, the runs differ significantly (chi-squared ",
+            # Demšar 2006, table 5a: 2.343 for 3 systems; sqrt(3 * 4 / (6 * 12))
+            f"the critical difference of mean ranks is {2.343 / 6**0.5:.2f}",
+            "Runs that share a letter are not significantly different (Nemenyi's test of mean ranks, alpha",
+            "It assumes that all systems have equal spreads.",
+            "Best set: step-down max-T test",
+            "mean rank",
+        ):
+            assert part in printed, part
+        assert "Friedman's test of aligned ranks" in cupel(*arguments, "aligned-ranks").stdout
+        assert "critical difference" not in cupel(*arguments, "conover").stdout
+
+    def test_latex_and_csv_have_the_rank_test(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--test", "conover")
+        printed = cupel(*arguments, "--format", "latex").stdout
+        assert "Conover's test of mean ranks with Holm's correction" in printed
+        assert "best.txt & $0.8750^{+}$" in printed
+        check_latex(printed)
+        rows = list(csv.DictReader(io.StringIO(cupel(*arguments, "--format", "csv").stdout)))
+        assert [row["significant"] for row in rows] == ["True", "False"]
+
+    def test_correction_is_refused(self) -> None:
+        result = cupel("qrels.txt", "base.txt", "best.txt", "--test", "nemenyi", "--correction", "holm")
+        assert result.exit_code == 2
+        assert "the nemenyi test corrects p itself" in result.stderr
+
+
 class TestFormats:
     def test_table_states_tests_and_significance(self) -> None:
         printed = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout

@@ -1,4 +1,4 @@
-"""Tests of the error codes of the contract, and of their descriptions of the libraries."""
+"""Tests of the error codes of the contract, and of the names and limits that their remedies mention."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ TEAM_AND_OWNERS = ("admin", "organiser", "participant")
 
 @dataclass(frozen=True)
 class OperationCase:
-    """A request template and the users who may send it; the others get status `refusal`."""
+    """A request template, and the users who may send it; all other users get status `refusal`."""
 
     method: str
     path: str
@@ -137,7 +137,7 @@ def shared_resources(service) -> dict[str, Any]:
 
 
 def create_resources(service) -> dict[str, Any]:
-    """Create a track with judgments, a draft and an audit, and a submission and a dead job of alice."""
+    """Create a track with resources of every kind, among them a dead job of alice."""
     track = service.create_track()
     number = service.publish(track)
     submission = service.accepted_submission(track)

@@ -77,6 +77,10 @@ TESTS_OF = {
         "tests/audits/kinds/test_{kind}.py",
         *AUDITS,
     ),
+    "libs/audits/cupel_audits/analysis/lmd_selection.py": (
+        "tests/measures/families/test_document_content.py",
+        *AUDITS,
+    ),
     "libs/audits/cupel_audits/*.py": AUDITS,
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (
@@ -114,7 +118,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mutant:
     """A change of the expression at one place of a module."""
 
@@ -124,6 +128,8 @@ class Mutant:
     after: str
     source: str
     """The text of the whole module after the change."""
+    code: str
+    """The first line of the expression before the change."""
 
     @property
     def key(self) -> str:
@@ -178,7 +184,16 @@ def mutants_of(module: str) -> list[Mutant]:
             before = ast.get_source_segment(source, node) or ""
             after = f"({ast.unparse(ast.fix_missing_locations(other))})"
             one_line = " ".join(before.split())
-            found.append(Mutant(module, node.lineno, one_line, after[1:-1], replaced(source, node, after)))
+            found.append(
+                Mutant(
+                    module=module,
+                    line=node.lineno,
+                    before=one_line,
+                    after=after[1:-1],
+                    source=replaced(source, node, after),
+                    code=source.splitlines()[node.lineno - 1].strip(),
+                )
+            )
     return sorted(found, key=lambda mutant: (mutant.line, mutant.before, mutant.after))
 
 
@@ -280,12 +295,23 @@ class Copies:
             self.free.put(copy)
 
 
-def run(chosen: list[Mutant], equivalent: dict[str, str], jobs: int) -> int:
-    """Test the mutants, print whether each one was killed, and return the exit code."""
-    for mutant in chosen:
-        if mutant.key in equivalent:
-            print(f"equivalent  {mutant}: {equivalent[mutant.key]}", flush=True)
-    others = [mutant for mutant in chosen if mutant.key not in equivalent]
+def equivalents(chosen: list[Mutant]) -> dict[Mutant, str]:
+    """Return the mutants that equivalent.toml lists, with the reasons why they are equivalent."""
+    listed = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text()).get("equivalent", [])
+    return {
+        mutant: entry["reason"]
+        for mutant in chosen
+        for entry in listed
+        if entry["mutant"] == mutant.key and entry.get("line", mutant.code) == mutant.code
+    }
+
+
+def run(chosen: list[Mutant], jobs: int) -> int:
+    """Test the mutants, print what became of each, and return the exit code."""
+    equivalent = equivalents(chosen)
+    for mutant, reason in equivalent.items():
+        print(f"equivalent  {mutant}: {reason}", flush=True)
+    others = [mutant for mutant in chosen if mutant not in equivalent]
     survived = 0
     with tempfile.TemporaryDirectory(prefix="cupel-mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
         copies = Copies(Path(folder), jobs)
@@ -308,8 +334,6 @@ def main() -> int:
         "--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time (default: the cores)"
     )
     arguments = parser.parse_args()
-    listed = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text())
-    equivalent = {entry["mutant"]: entry["reason"] for entry in listed.get("equivalent", [])}
     chosen = []
     for module in modules(arguments.words):
         mutants = mutants_of(module)
@@ -319,7 +343,7 @@ def main() -> int:
     if not chosen:
         print("no module has a path with these words", file=sys.stderr)
         return 2
-    return run(chosen, equivalent, arguments.jobs)
+    return run(chosen, arguments.jobs)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def run_file(rankings: list[tuple[str, str]] = GOOD, tag: str = "run") -> bytes:
 
 @dataclass
 class Clock:
-    """A clock that moves only by `forward`."""
+    """A clock that advances only when `forward` is called."""
 
     now: datetime = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -170,7 +170,7 @@ def digest(parts: Iterable[str]) -> str:
 
 
 def digest_numbers(value: object) -> str:
-    """Return the number of numbers in `value`, and their digest."""
+    """Return the count of the numbers in `value`, and a digest of them."""
     numbers = list(list_numbers(value))
     return f"{len(numbers)} {digest(numbers)}"
 

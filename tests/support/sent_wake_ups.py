@@ -7,7 +7,7 @@ from cupel_backend.infrastructure.wake_ups import WakeUps
 
 
 class SentWakeUps(WakeUps):
-    """Records (queue, times) of each call in `sent` and sends nothing."""
+    """A sender that appends (queue, times) of each call to `sent`, and sends nothing."""
 
     sent: list[tuple[str, int]]
 

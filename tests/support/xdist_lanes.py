@@ -1,8 +1,9 @@
 """Distribution of test files over the pytest-xdist workers.
 
-Each file runs in one worker. Files that start many processes share a lane, so that at most two of them run
-at a time, because more files at a time cause timeouts on two processors. The lanes start first because they
-take longest.
+A lane is a list of test files that run one after another in one worker; any other file runs in any one
+worker. Files that start many processes belong to one of two lanes, so that at most two of them run at a time,
+because more files at a time cause timeouts on two processors. The lanes start first because they take
+longest.
 """
 
 from xdist.scheduler import LoadScopeScheduling
@@ -30,7 +31,7 @@ def lane_of(nodeid: str) -> str | None:
 
 
 class Lanes(LoadScopeScheduling):
-    """A scheduler like `--dist loadscope --no-loadscope-reorder`, with lanes."""
+    """A scheduler like `--dist loadscope --no-loadscope-reorder` that keeps each lane in one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         return lane_of(nodeid) or super()._split_scope(nodeid)

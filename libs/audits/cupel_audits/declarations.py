@@ -1,7 +1,7 @@
 """The registry of audit kinds: the question, the parameters, the trials and the report of each.
 
-To add a kind, add one module to `cupel_audits/kinds/` (or a package, if one file is not enough). It is
-imported and registered with the others. The module holds:
+To add a kind, add one module to `cupel_audits/kinds/` (or a package, if one file is not enough). All modules
+and packages of this folder are imported, which registers their kinds. The module contains:
 
 - a frozen dataclass derived from `Audit` and decorated with `@audit(...)`. Its docstring is its
   documentation. Its fields are the parameters, each declared with `setting`;

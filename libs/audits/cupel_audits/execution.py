@@ -42,7 +42,7 @@ def run_trials(
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of an audit: the same request on the same data gives the same digest.
+    """The result of an audit. Its digest is the same whenever the same request is run on the same data.
 
     trials: number of all trials. done: number of finished trials. report: None if no trial is finished.
     """

@@ -112,7 +112,7 @@ class TableSchema(Generic[Row]):
         return tuple(column for columns in self.columns_by_field.values() for column in columns)
 
     def with_columns(self, field_name: str, *columns: Column) -> "TableSchema[Row]":
-        """Return this schema with other columns for one field; without columns, the field is left out."""
+        """Return this schema with other columns for one field; omit the field if no columns are given."""
         if field_name not in self.columns_by_field:
             raise KeyError(f"table {self.name!r} has no field {field_name!r}")
         return TableSchema(self.name, self.title, {**self.columns_by_field, field_name: columns})
@@ -205,7 +205,7 @@ class Plot:
         reference_label: str | None = None,
         observed: str | None = None,
     ) -> "Plot":
-        """Draw y over x, a line for each value of `series`, with a band from `low` to `high`."""
+        """Draw y over x: a line for each value of `series`, and a band from `low` to `high`."""
         return cls(
             name=name, title=title, caption=caption, form="curve", table=schema.name, x=x, y=y,
             series=series, low=low, high=high,

@@ -1,4 +1,4 @@
-"""Access tokens. A token acts for one team with one scope; only its digest is stored."""
+"""Access tokens. A token acts for one team with one scope. Only the digests of tokens are stored."""
 
 import hmac
 import re
@@ -110,7 +110,7 @@ def issue(
     label: str = "",
     expires_at: datetime | None = None,
 ) -> tuple[str, Token]:
-    """Create a token; return its secret text and its description.
+    """Create a token; return its secret text and a description of the token.
 
     Only a digest of the text is stored. Admins may issue any token. Other callers may issue tokens for their
     own team, with at most their own scope. expires_at: expiry of the token, which cannot be later than the

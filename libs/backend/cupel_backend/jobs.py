@@ -87,8 +87,8 @@ class Claim:
 class SweepResult:
     """The result of a sweep.
 
-    expired: number of expired leases. died: number of jobs that are dead because of them. waiting_queues:
-    queues with jobs that wait.
+    expired: number of expired leases. died: number of jobs whose last attempt ended with an expired lease.
+    waiting_queues: queues with jobs that wait.
     """
 
     expired: int
@@ -103,8 +103,8 @@ class SweepResult:
 class JobRequest:
     """A job to queue.
 
-    key: unique name of the job; a second job with the same key is not created. tenant: name of the group of
-    jobs that it belongs to; tenants take turns when jobs are claimed.
+    key: unique name of the job; a second job with the same key is not created. tenant: name of the group to
+    which the job belongs; tenants take turns when jobs are claimed.
     """
 
     key: str
@@ -128,7 +128,7 @@ def enqueue(connection: Connection, requests: Iterable[JobRequest], *, now: date
 
 
 def requeue(connection: Connection, requests: Sequence[JobRequest], *, now: datetime) -> int:
-    """Queue jobs, also those whose key has a done or dead job; return the number of queued jobs."""
+    """Queue jobs; a done or dead job with the same key is queued again. Return the number of queued jobs."""
     queued = enqueue(connection, requests, now=now)
     initial = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
     for job in requests:
@@ -323,7 +323,7 @@ def sweep(system: System) -> SweepResult:
         dead = [row.track_id for row in freed if row.dead_at is not None]
         bump_revision(connection, dead)
         counts = connection.execute(waiting).all()
-    for queue, count in counts:  # One per process is enough: it runs several jobs.
+    for queue, count in counts:  # One wake-up per process is enough, because a process runs several jobs.
         system.wake_ups.send(queue, times=min(count, system.settings.workers))
     return SweepResult(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
@@ -369,7 +369,7 @@ def list_(
 def revive(system: System, principal: Principal, id: str) -> Job:
     """Queue a dead job again, and reset its number of attempts to 0.
 
-    The caller must be an organiser of its track or an admin.
+    The caller must be an organiser of the job's track, or an admin.
     """
     now = system.now()
     with writing(system.engine) as connection:

@@ -173,7 +173,10 @@ def get(system: System, principal: Principal, id: str) -> Submission:
 def list_(
     system: System, principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Submission]:
-    """List submissions to a track, newest first. Its organisers see all, others those of their team."""
+    """List submissions to a track, newest first.
+
+    Organisers of the track see all submissions, other callers those of their team.
+    """
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = select(submissions).where(submissions.c.track_id == row.id)
@@ -214,7 +217,8 @@ def _require_open(track: Row[Any], at: datetime) -> None:
 def _require_quota(system: System, connection: Connection, track: Row[Any], team: str) -> None:
     """Raise TooMany if the team has too many submissions whose evaluation is neither done nor dead.
 
-    Submissions with a dead evaluation do not count, because a team is not charged for failures of the system.
+    Submissions with a dead evaluation do not count, because failures of the service must not reduce a team's
+    quota.
     """
     ended = and_(job_rows.c.kind == rescoring.EVALUATE, or_(JOB_STATES["done"], JOB_STATES["dead"]))
     waiting = select(func.count()).where(

@@ -77,7 +77,7 @@ class Findings:
             self.listed.append(finding)
 
     def room(self, code: str) -> int:
-        """Return how many more findings of `code` can be listed. Report further ones with `count`."""
+        """Return how many more findings of `code` can be listed. Pass all further ones to `count`."""
         return max(LISTED_PER_CODE - self.totals.get(code, 0), 0)
 
     def count(self, code: str, times: int = 1) -> None:

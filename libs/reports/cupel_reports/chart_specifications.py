@@ -1,4 +1,4 @@
-"""Vega-Lite specifications of the forms of plots, made with Altair.
+"""Vega-Lite specifications for each form of plot (curve, heatmap, ...), made with Altair.
 
 Every panel is a separate specification with one view, so that a page can place panels side by side or below
 each other. Colours are variables of the style sheet of the page, which has a light and a dark scheme. The
@@ -30,7 +30,7 @@ NAMED = 25
 LINE = 13
 """The height of a label, in pixels."""
 CROWD = 30
-"""Beyond this number of rows, rows are narrower."""
+"""Plots with more than this number of rows have narrower rows."""
 ROOM = 120
 """The space for the longest label on a large screen, in pixels."""
 CELL = 34
@@ -87,8 +87,9 @@ def specification(picture: Picture, panel: Panel) -> Spec:
 def rows(picture: Picture, panel: Panel) -> Sequence[Row]:
     """Return the data of a panel.
 
-    Rows of changes have `end`, the position of the label; rows of heat maps have `t`, the value as text; rows
-    of points have `n`, the label, where there is room for it.
+    Depending on the form of the plot, rows have an additional key. In `changes`, it is `end`, the position of
+    the label. In `heatmap`, it is `t`, the value as text. In `points`, it is `n`, the label, if there is
+    room.
     """
     data = picture.coloured(panel)
     if picture.plot.form == "heatmap":
@@ -116,7 +117,7 @@ def curve(picture: Picture, panel: Panel) -> Chart:
 
 
 def _band(picture: Picture) -> str:
-    """Return the opacity of a band; with many series only that of the focused one is visible."""
+    """Return an expression for the opacity of bands, which highlights the band of the focused series."""
     usual = 0.15 if len(picture.series) <= 5 else 0.05
     return f"focus === null ? {usual} : datum.s === focus ? 0.25 : 0.02" if picture.series else str(usual)
 
@@ -374,7 +375,7 @@ def _dash(picture: Picture) -> alt.StrokeDash:
 
 
 def _share(picture: Picture) -> str:
-    """Return an expression for the opacity of a cell, which is 1 at the end of the scale."""
+    """Return an expression for the opacity of a cell, which is 1 for the most extreme value of the scale."""
     low, high = picture.extent
     if (blank := picture.plot.blank) is not None:
         farthest = max(abs(low - blank), abs(high - blank)) or 1.0

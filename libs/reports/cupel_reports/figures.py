@@ -48,7 +48,7 @@ class Figure:
 
     @property
     def coloured_series(self) -> str:
-        """Describe the series that have a colour if there are more series than colours."""
+        """Return a phrase that says which series have a colour if there are more series than colours."""
         return "those with the largest changes" if self.plot.form == "changes" else "the first"
 
 
@@ -84,7 +84,7 @@ def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
 
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
-    """Return the key of each drawn column in the rows and its heading, in the order of the tooltip."""
+    """Return pairs of a column's key in the rows and its heading, in the order of the tooltip."""
     order = ("series", "label", "x", "y", "observed", "value", "low", "high")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None

@@ -7,9 +7,9 @@ from cupel_audits.report import Column, ReportTable
 from cupel_reports.number_formats import decimals, is_number, shown
 
 SHORT = 25
-"""Tables with more rows are collapsed."""
+"""Tables with more than this number of rows are collapsed."""
 MOST = 2000
-"""The most rows that a page shows; the file has all."""
+"""Maximum number of rows that a page shows; the CSV file contains all rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,8 @@ class Sheet:
 def sheet(table: ReportTable, *, uniform: bool = True, link_to: ReportTable | None = None) -> Sheet:
     """Format a table.
 
-    uniform: give all numbers of a column the same number of decimals; otherwise each has as many as it needs.
+    uniform: whether all numbers of a column get the same number of decimals; if False, each number gets as
+    many decimals as it needs.
     link_to: the table of the file, if it has other names.
     """
     columns = [table.column(name) for name in table.names]

@@ -68,7 +68,7 @@ class Picture:
         return row["y"] is not None or self.plot.form == "curve"
 
     def _formatted(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row with positions on categorical axes as text."""
+        """Return the row with its names, and its positions on categorical axes, as text."""
         categories = (
             {"s", "l", "f"} | ({"x"} if self.is_categorical else set()) | ({"y"} if "v" in row else set())
         )
@@ -93,7 +93,7 @@ class Picture:
 
     @cached_property
     def is_falling(self) -> bool:
-        """Return whether x falls from left to right, as in the table; False for points."""
+        """Return whether x decreases from left to right, as in the table; always False for points."""
         if self.plot.form == "points":
             return False
         values = [value for value in self.table.column(self.plot.x) if is_number(value)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # imported when a page is made, because it is slow
     from markupsafe import Markup
 
 COLUMNS = 24
-"""The most columns of a table that can be aligned."""
+"""Maximum number of columns of a table for which the style sheet has alignment rules."""
 
 FIGURE_PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python"}
 """The packages that draw the figures, by the name of their module. An installation may lack them."""
@@ -68,7 +68,7 @@ def page(data: Mapping[str, Any]) -> str:
 
 
 def _kind(name: str) -> dict[str, Any]:
-    """Return the declaration of a kind; a stored result may be of a kind that no longer exists."""
+    """Return the texts of a kind, which are empty if this release does not have the kind."""
     kind = KINDS.get(name)
     if kind is None:
         return {"title": name, "question": "", "source": "", "method": []}

@@ -59,7 +59,7 @@ def score_runs(measure: str, sample: Sample) -> list[float]:
 
 
 def incomplete(rng: np.random.Generator) -> Iterator[Sample]:
-    """Keep max(1, floor(p n)) of n relevant documents. Keep all other documents: there are fewer than 10."""
+    """Keep max(1, floor(p n)) of n relevant documents, and all others, because there are fewer than 10."""
     order = shuffle_groups(rng, {"1+": ["1a", "1b", "1c"], "1-": ["1d"], "2+": ["2e", "2f"], "2-": ["2g"]})
     for relevant in (3, 2), (1, 1):
         yield {*order["1+"][: relevant[0]], *order["2+"][: relevant[1]], "1d", "2g"}

@@ -116,9 +116,9 @@ def test_report_equals_an_independent_scorer() -> None:
 
 
 def error_of(labels: Sequence[int]) -> tuple[int, int] | None:
-    """Return the rank and the size of the only error in a list of different labels; None if sorted.
+    """Return the rank and the size of the only error in a list of different labels.
 
-    size: the number of higher labels below that rank.
+    The size is the number of higher labels below the rank. Return None if the list is sorted.
     """
     misplaced = [n for n in range(len(labels) - 1) if labels[n] < labels[n + 1]]
     if not misplaced:
@@ -158,3 +158,44 @@ def test_instances_have_the_errors_that_the_check_describes(name: str) -> None:
         else:
             assert [ranked.weights for ranked in instance] == [(0.8, 0.2)] * 2 + [(0.2, 0.8)] * 2
             assert instance[0].labels == instance[1].labels[::-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "list_", "least", "room"), [("D1", 1, 2, 0), ("D2", 1, 3, 1), ("D3", 0, 3, 1), ("D8", 0, 2, 0)]
+)
+def test_draws_cover_all_errors(name: str, list_: int, least: int, room: int) -> None:
+    """An error of D2 moves one rank down, and one of D3 gets a lower label; both need room in the list."""
+    rng = generator_of("desiderata", 5)
+    errors, sides, others = set(), set(), set()
+    for _ in range(2000):
+        labels = CHECKS[name].draw(rng, 5)[list_].labels
+        side = 0 if len(set(labels[0])) > 1 else 1
+        errors.add((len(labels[side]), error_of(labels[side])))
+        sides.add(side)
+        others |= set(labels[1 - side])
+    assert errors == {
+        (number, (rank, size))
+        for number in range(least, 6)
+        for rank in range(1, number)
+        for size in range(1, number - rank + 1 - room)
+    }
+    assert sides == ({0} if name == "D8" else {0, 1})
+    assert others == set(range(1, 10))
+
+
+def test_draws_cover_all_labels_and_factors() -> None:
+    rng = generator_of("desiderata", 5)
+    drawn = {name: [CHECKS[name].draw(rng, 3) for _ in range(1000)] for name in CHECKS}
+    lengths = {name: {len(instance[0].labels[0]) for instance in drawn[name]} for name in CHECKS}
+    assert lengths == {
+        name: {1, 2, 3} if name == "D5" else {3} if name in ("D2", "D3") else {2, 3} for name in CHECKS
+    }
+    labels = {
+        name: {label for instance in drawn[name] for side in instance[0].labels for label in side}
+        for name in CHECKS
+    }
+    assert labels == {name: set(range(name == "D3", 10)) for name in CHECKS}
+    factors = {instance[1].factors for instance in drawn["D6"]}
+    assert factors == {(factor, factor) for factor in range(2, 6)}
+    factors = {instance[1].factors for instance in drawn["D6_one_scale"]}
+    assert factors == {(factor, 1) for factor in range(2, 6)} | {(1, factor) for factor in range(2, 6)}

@@ -63,7 +63,10 @@ def stratified(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def uniform(rng: np.random.Generator, percents: Sequence[int]) -> Iterator[Sample]:
-    """Keep max(1, floor(p n)) of n documents per topic. The smallest sample must have a relevant one."""
+    """Keep max(1, floor(p n)) of n documents per topic.
+
+    Samples are redrawn until the smallest one contains a relevant document.
+    """
     topics = {topic: sorted(grades) for topic, grades in GRADES.items()}
     sizes = {topic: max(1, min(percents) * len(documents) // 100) for topic, documents in topics.items()}
     order = shuffle_groups(rng, topics)

@@ -32,8 +32,9 @@ RANKINGS = {
 }
 SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+": 1, "2-": 1},
          20: {"1+": 1, "1-": 10, "2+": 1, "2-": 1}}  # fmt: skip
-"""Percentage -> stratum -> sample size, by hand. Of n documents, a sample has max(1, floor(p n / 100)) in a
-relevant stratum and max(10, floor(p n / 100)) in a non-relevant stratum, but at most n."""
+"""Percentage -> stratum -> sample size, by hand. Of the n documents of a stratum, a sample has
+max(1, floor(p n / 100)) if they are relevant, and max(10, floor(p n / 100)) if not, but at most n.
+"""
 
 
 def precision_at_2(sample: set[str]) -> list[float]:
@@ -78,7 +79,7 @@ def test_report_equals_an_independent_sampler() -> None:
 
 
 def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> None:
-    """Earlier releases removed them, and their stored results have no key `pooled`."""
+    """Earlier releases removed unjudged documents, and the results that they stored have no key `pooled`."""
     subject = subject_of(qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS), lists(RANKINGS), "P@2 infAP")
     parameters = {"percents": [100, 20], "repeats": 2}
     trials = trials_of("incomplete", subject, parameters)

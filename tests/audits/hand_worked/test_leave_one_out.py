@@ -23,8 +23,9 @@ PARAMETERS = {"depth": 2, "depths": [1, 2]}
 TAU_ONE = 5 / math.sqrt(6 * 5)
 """Without 2e: one 0.25, two 1, three 0.25, four 0. Five of six pairs keep their order, one is tied."""
 TAU_TWO = 3 / math.sqrt(6 * 5)
-"""Without 1c, 2f and 2h: one 0.5, two 0.25, three 0.25, four 0. Four pairs agree, one is reversed, one "
-"tied."""
+"""Without 1c, 2f and 2h: one 0.5, two 0.25, three 0.25, four 0. Four pairs agree, one is reversed, one is
+tied.
+"""
 POINTS = "measure left run before after change rank outside places"
 SUMMARY = "measure tau least places worst run change greatest"
 
@@ -107,7 +108,7 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
     """Team X has the runs `one` and `three`, team Y has `two` and `four`.
 
     Within depth 2, only team X has 2e, and only team Y has 1c, 2f and 2h. At rank 1, only `three` has 1b.
-    Within depth 2, both teams have it.
+    Within depth 2, both teams have 1b.
     """
     subject = subject_of(QRELS, RUNS, "P@2", teams=["X", "Y", "X", "Y"])
     report = audited("leave_one_team_out", subject, PARAMETERS)

@@ -48,8 +48,8 @@ def tau_b(x: list[int], y: list[int]) -> float | None:
 def count_swaps() -> tuple[dict[tuple[int, int], list[int]], dict[int, list[float | None]]]:
     """Count compared and swapped pairs of runs, and compute tau of the first topic set of each draw.
 
-    Return (bin, size) -> [compared pairs, swapped pairs], and size -> taus. A bin is 0.01 of the difference
-    of means. Sums of k tenths over n topics are means of k / n / 10.
+    Return (bin, size) -> [compared pairs, swapped pairs], and size -> taus. Each bin of differences of means
+    has a width of 0.01. A sum of k tenths over n topics is a mean of k / (10 n).
     """
     counts: dict[tuple[int, int], list[int]] = {}
     taus: dict[int, list[float | None]] = {1: [], 2: []}
@@ -71,7 +71,7 @@ def count_swaps() -> tuple[dict[tuple[int, int], list[int]], dict[int, list[floa
 def fit(points: list[tuple[int, float, int]], topics: int) -> float | None:
     """Return a exp(-b n) for n topics, fitted to two points by weighted least squares; 0 <= b <= 10.
 
-    points: size, swap rate and weight of each. Return None for fewer than two points.
+    points: topic set size, swap rate and weight of each point. Return None for fewer than two points.
     """
     if len(points) < 2:
         return None

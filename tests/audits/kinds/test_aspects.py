@@ -46,7 +46,7 @@ def two_topics() -> AuditSubject:
 def cells_by_key(
     report: AuditReport, table: str, key: str, value: str, **where: object
 ) -> dict[object, object]:
-    """Map column `key` to column `value`, in the rows whose cells equal `where`."""
+    """Map the cells of column `key` to those of column `value`, for the rows whose cells equal `where`."""
     rows = report.table(table).records()
     return {
         row[key]: row[value] for row in rows if all(row[name] == expected for name, expected in where.items())

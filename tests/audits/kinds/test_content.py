@@ -19,7 +19,10 @@ CLASSIC = "alpha_nDCG@20"
 def write_texts(
     topics: int = 4, subtopics: int = 3, documents: int = 12
 ) -> tuple[Texts, dict[str, dict[str, str]]]:
-    """Return texts; documents with smaller numbers have more words of their subtopic."""
+    """Return the text of each document, and by topic the subtopic of each document.
+
+    Documents with smaller numbers have more words of their subtopic.
+    """
     draw = random.Random(2)
     texts: dict[str, Any] = {}
     about: dict[str, Any] = {}
@@ -47,7 +50,10 @@ JUDGED = diverse(
 
 
 def runs() -> Iterator[tuple[str, Scored]]:
-    """Return runs of decreasing quality; the best one ranks clear documents of all subtopics first."""
+    """Return runs of decreasing quality.
+
+    The best run ranks the documents by number, so those with the most words of their subtopics are first.
+    """
     for noise in range(6):
         draw = random.Random(noise)
         yield (

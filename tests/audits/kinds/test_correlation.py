@@ -17,7 +17,10 @@ RELEVANCE, QUALITY = Aspect(name="relevance", labels=range(2)), Aspect(name="qua
 
 
 def example() -> AuditSubject:
-    """Return runs and qrels; document <r><q><n> is relevant if r is 1, and of good quality if q is 1."""
+    """Return four runs on three topics with judgments of relevance and quality.
+
+    The first two digits of a document id are its relevance and its quality.
+    """
     kinds = {"11": 10, "10": 10, "01": 10, "00": 10}
     documents = [f"{kind}{number}" for kind, many in kinds.items() for number in range(many)]
     judged = {
@@ -84,7 +87,7 @@ def test_correlations_equal_library_results() -> None:
 
 
 class TestIdentities:
-    """Theorems that hold on any data with exact scores; rounding to floats would add and remove ties."""
+    """Identities that hold on any data with exact scores. Rounding to floats would add and remove ties."""
 
     @pytest.mark.parametrize(
         ("first", "second", "by_topic", "overall"),

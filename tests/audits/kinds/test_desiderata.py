@@ -38,7 +38,7 @@ class TestExpectedOutcomes:
     @pytest.mark.parametrize("name", ["NLRE", "NGRE"])
     @pytest.mark.parametrize("given", ["", "ties=min", WEIGHTS])
     def test_rank_error_measures_fail_only_d4_literal(self, name: str, given: str) -> None:
-        """This is true for all mu, nu > 0, and for both ways of breaking ties in favour of the list."""
+        """The weights mu, nu > 0 do not matter, nor whether ties are `stable` or `min`."""
         assert failed(f"{name}({given})" if given else name) == {"D4_literal"}
 
     def test_nlre_with_swapped_weights_fails_only_d4_literal(self) -> None:

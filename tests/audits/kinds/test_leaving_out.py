@@ -202,6 +202,34 @@ def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
     assert report.numbers["unjudged_outside@2"] == 1
 
 
+@pytest.mark.parametrize(
+    ("losses", "taus", "verdict"),
+    [
+        ([2] * 40, [0.9] * 40, "fair"),
+        ([3] + [0] * 39, [1] * 40, "mostly fair"),
+        ([3] * 13 + [1] + [0] * 26, [1] * 40, "mostly fair"),
+        ([3] * 13 + [2] + [0] * 26, [1] * 40, "unfair"),
+        ([0] * 40, [0.8] * 20 + [1] * 20, "mostly fair"),
+        ([0] * 40, [0.8] * 20 + [0.99] * 20, "unfair"),
+        ([1, 0, 0], [1] * 3, "fair"),
+        ([2, 0, 0], [1] * 3, "unfair"),
+        ([0, 0, 0], [0.8, 1, 1], "mostly fair"),
+        ([0, 0, 0], [0.0] * 3, "unfair"),
+    ],
+)
+def test_fair_pool_costs_a_twentieth_of_the_ranks(losses: list[int], taus: list[float], verdict: str) -> None:
+    """With 40 runs, 2 ranks are a twentieth. The mean loss of a mostly fair pool is at most half of that."""
+    runs = {f"r{n}": RUNS["one"] for n in range(len(losses))}
+    subject = subject_of(QRELS, runs, "AP")
+    trial = trials_of("leave_one_run_out", subject, TWO, only=[0])[0]
+    found = {
+        n: {**trial, "runs": [n], "ranks": {"AP": [[1], [1 + loss]]}, "tau": {"AP": tau}, "unexplained": 0}
+        for n, (loss, tau) in enumerate(zip(losses, taus, strict=True))
+    }
+    [sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
+    assert sentence.startswith(f"AP: {verdict} to runs from outside the pool.")
+
+
 def test_equal_scores_leave_tau_undefined() -> None:
     runs = {"one": RUNS["one"], "two": RUNS["one"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)

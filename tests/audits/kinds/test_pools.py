@@ -80,6 +80,13 @@ def test_pool_depth_is_estimated_from_the_judged_documents() -> None:
     assert pool_depth(subject_of(qrels_of({"9": {"a": 1}}), lists(runs), "AP"), 20) == 1
 
 
+def test_pool_without_an_edge_is_as_deep_as_half_of_its_documents_are_judged() -> None:
+    """At the ranks 1 to 13 of 20 runs, 20, 19, ..., 8 documents are judged: half of them at rank 11."""
+    runs = {f"r{i}": {"1": [f"r{i}d{rank}" for rank in range(1, 14)]} for i in range(20)}
+    judged = {"1": {f"r{i}d{rank}": 1 for rank in range(1, 14) for i in range(21 - rank)}}
+    assert pool_depth(subject_of(qrels_of(judged), lists(runs), "AP"), 20) == 11
+
+
 def test_incomplete_samples_have_the_hand_worked_sizes() -> None:
     """Of 7 relevant and 30 other documents, keep 7 and 30 (100%), 5 and 24 (80%), 3 and 15 (50%), ..."""
     by_subtopic = {f"d{n:02}": {"x": int(n < 4), "y": int(3 <= n < 7)} for n in range(37)}
@@ -228,6 +235,12 @@ def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
     bias = [report.numbers[f"bias(P@10)@{p}"] for p in (20, 50, 90)]
     assert all(value is not None and value > 0.01 for value in bias)
     assert "of the runs left out, the mean score of these runs changes by -0." in report.verdict[-1]
+
+
+def test_verdict_of_unlabelled_systems_is_at_the_percentage_nearest_to_50() -> None:
+    subject = subject_of(QRELS, RUNS, "AP", top=9)
+    report = audited("unlabelled_systems", subject, {"percents": [49, 52], "repeats": 1, "depth": 9})
+    assert report.verdict[-1].startswith("AP: with 49 per cent of the runs left out,")
 
 
 def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:

@@ -14,7 +14,7 @@ from support.data.small_collections import BySubtopic, diverse, qrels_of, ranked
 
 RATIOS = (90.0, 70.0, 50.0, 30.0, 10.0, 5.0)
 GRADES = [0] * 40 + [1] * 5 + [2] * 2
-"""40 documents of degree 0, 5 of degree 1 and 2 of degree 2."""
+"""40 documents of grade 0, 5 of grade 1 and 2 of grade 2."""
 
 
 def judged_of(*topics: list[int]) -> Judged:
@@ -27,9 +27,9 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def sizes(judged: Judged, mask: Mask, topic: int = 0) -> tuple[int, ...]:
-    """Return how many documents of degree 0, 1 and 2 of a topic are kept."""
+    """Return the numbers of kept documents of grade 0, 1 and 2 of a topic."""
     kept = mask[judged.document] & (judged.topic == topic)
-    return tuple(int((kept & (judged.degree == degree)).sum()) for degree in range(3))
+    return tuple(int((kept & (judged.grade == grade)).sum()) for grade in range(3))
 
 
 def test_stratified_sample_sizes_of_worked_example() -> None:
@@ -74,10 +74,10 @@ def is_plausible(counts: np.ndarray, draws: int, share: float, alpha: float = 1e
 def test_stratified_sample_is_uniform_within_strata() -> None:
     judged, draws, rng = judged_of(GRADES), 2000, generator(11)
     counts = np.sum([next(stratified(rng, judged, [50])) for _ in range(draws)], axis=0)
-    degree = judged.degree
-    assert is_plausible(counts[degree == 0], draws, 20 / 40)
-    assert is_plausible(counts[degree == 1], draws, 2 / 5)
-    assert is_plausible(counts[degree == 2], draws, 1 / 2)
+    grade = judged.grade
+    assert is_plausible(counts[grade == 0], draws, 20 / 40)
+    assert is_plausible(counts[grade == 1], draws, 2 / 5)
+    assert is_plausible(counts[grade == 2], draws, 1 / 2)
 
 
 def test_uniform_sample_is_uniform_without_redraws() -> None:
@@ -141,11 +141,11 @@ def test_shuffled_places_are_permutations_of_each_group() -> None:
     assert size.tolist() == [3] * 6
 
 
-def test_degrees_of_negative_grades_and_of_subtopic_judgments() -> None:
-    assert judged_of([-1, 0, 2]).degree.tolist() == [0, 0, 2]
+def test_grades_of_negative_and_of_subtopic_judgments() -> None:
+    assert judged_of([-1, 0, 2]).grade.tolist() == [0, 0, 2]
     by_subtopic: BySubtopic = {"1": {"a": {"x": 1}, "b": {"x": 0, "y": -2}, "c": {"y": 3}}}
     judged = Judged.of(subject_of(diverse(by_subtopic), {"run": {}}, "alpha_nDCG@20"), None)
-    assert judged.degree.tolist() == [1, 0, 1]
+    assert judged.grade.tolist() == [1, 0, 1]
     assert judged.relevant.tolist() == [True, False, True]
 
 

@@ -40,7 +40,7 @@ def test_example_of_grades_is_written_as_plain_qrels(tmp_path: Path) -> None:
 
 
 def test_example_with_aspects_is_written_as_a_collection(tmp_path: Path) -> None:
-    text = "Example: effort 100..0 from 40, trust low high; a=(20,high) b=(-,low); run a b: CAM(of=AP) 1"
+    text = "Example: effort: 100..0 (threshold 40), trust: low < high; a=(20,high) b=(-,low); run a b: AP 1"
     collection, _ = read(text).write(tmp_path)
     assert json.loads(collection.read_text()) == {
         "aspects": {

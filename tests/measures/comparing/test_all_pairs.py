@@ -4,7 +4,7 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -65,6 +65,12 @@ class TestWorkedNumbers:
         assert result.width == pytest.approx(0.258421, abs=1e-4)
         assert pairs(result) == {(1, 3)}
 
+    @pytest.mark.parametrize("design", ["one_way", "two_way"])
+    def test_unit_of_scores_does_not_change_the_anova(self, design: Literal["one_way", "two_way"]) -> None:
+        tiny, expected = anova(SCORES * 1e-8, design=design), anova(SCORES, design=design)
+        assert tiny.statistic == pytest.approx(expected.statistic)
+        assert pairs(tiny) == pairs(expected)
+
     def test_studentized_range_quantiles_equal_tabulated_values(self) -> None:
         for (systems, df), expected in {
             (3, np.inf): 3.314493, (75, np.inf): 5.906254, (129, np.inf): 6.238615, (129, 6272): 6.242557,
@@ -115,6 +121,22 @@ class TestRandomisedHsd:
         assert together[1].pair_p is not None
         assert alone.pair_p is not None
         assert together[1].pair_p.tobytes() == alone.pair_p.tobytes()
+
+    def test_large_matrices_draw_their_replicates_in_blocks(self) -> None:
+        """Expect blocks of 2^20 numbers: 4 replicates of 1024 topics and 256 systems, and then 2 more."""
+        scores = np.random.default_rng(7).integers(0, 5, (1024, 256)) / 4
+        ranges: list[float] = []
+        for block, replicates in enumerate((4, 2)):
+            rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((3, block))))
+            orders = rng.permuted(np.broadcast_to(np.arange(256), (1024, replicates, 256)), axis=2)
+            for replicate in range(replicates):
+                permuted = np.take_along_axis(scores, orders[:, replicate], axis=1)
+                ranges.append(float(np.ptp(permuted.mean(axis=0))))
+        found = randomised_hsd(scores, replicates=6, seed=3)
+        assert found.width == pytest.approx(max(ranges))
+        assert found.pair_p is not None
+        reached = np.abs(found.difference)[:, None] <= np.array(ranges) * (1 + 1e-12)
+        assert found.pair_p.tolist() == pytest.approx(((reached.sum(axis=1) + 1) / 7).tolist())
 
     def test_three_systems_equal_the_enumeration_of_permutations(self) -> None:
         scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8], [0.3, 0.2, 0.7]])

@@ -84,6 +84,13 @@ def test_coefficients_without_variance_between_systems_are_0() -> None:
     assert components.relative().topics_needed(0.95)[0] is None
 
 
+def test_variance_of_two_systems_on_two_topics_is_defined() -> None:
+    """The sum of squares of two systems with means 0 and 1 on two topics is 2 * (1/4 + 1/4) = 1."""
+    components = study(np.array([[0.0, 1.0], [0.0, 1.0]]))
+    squares = (components.system_square, components.topic_square, components.residual_square)
+    assert squares == pytest.approx((1, 0, 0))
+
+
 def test_components_are_undefined_for_a_single_system_or_topic() -> None:
     assert variance_components(np.ones((5, 1))) is None
     assert variance_components(np.ones((1, 5))) is None

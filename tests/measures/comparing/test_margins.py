@@ -15,6 +15,7 @@ from cupel_measures.comparing.closeness.margins import (
     OneSided,
     compare_with_margin,
 )
+from cupel_measures.comparing.closeness.typical_values import typical_values
 from cupel_measures.model import Floats
 
 RNG = np.random.default_rng(7)
@@ -78,6 +79,21 @@ class TestOneSidedTests:
         # The p of "the mean is at most c" is 3 / 16 <= 0.2 for c below the third smallest subset mean, and
         # above 0.2 for larger c.
         assert result.interval == (2.0, 4.0)
+
+    def test_smallest_possible_p_is_significant_at_this_alpha(self) -> None:
+        """With four positive differences, p is 1/16, and the interval contains the means of all subsets."""
+        positive = np.array([1.0, 2, 3, 6])
+        for differences, direction, bounds in ((positive, "higher", (1, 6)), (-positive, "lower", (-6, -1))):
+            result = outcome(differences, 2.0, test="sign-flip", alpha=1 / 16)
+            assert result.significant_direction == direction
+            assert one_sided(result).interval == bounds
+
+    def test_empty_subsets_of_topics_count_as_extreme(self) -> None:
+        [values] = typical_values(np.ones((16, 1)), flips=200_000)  # about 3 of 2^16 subsets are empty
+        assert values.empty > 0
+        assert values.replicates == 200_000
+        assert values.p_above(0) == values.p_below(2) == (1 + values.empty) / 200_001
+        assert values.p_above(1) == values.p_below(1) == 1
 
     @given(
         differences=st.lists(st.floats(-1, 1), min_size=2, max_size=12),
@@ -225,6 +241,8 @@ class TestUndefined:
         assert warning.startswith("the difference is the same on every topic, so its variance is zero")
         assert one_sided(result).p_no_worse == 1 / 256
         assert outcome(np.zeros(4), 0.01).verdict == "undecided"
+        assert outcome(np.tile([0.0, 1e-12], 4), 0.01).test == "sign-flip"
+        assert outcome(np.tile([0.0, 2e-12], 4), 0.01).test == "t"
 
     def test_too_few_topics_for_a_sign_flip_test_have_infinite_bounds(self) -> None:
         result = one_sided(outcome(np.array([0.1, 0.2, 0.3, 0.2]), 0.01, test="sign-flip"))

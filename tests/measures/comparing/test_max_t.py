@@ -214,6 +214,13 @@ class TestLaws:
         assert (result.differs == other.differs).all()
         assert (result.in_best_set == other.in_best_set).all()
 
+    def test_scaling_by_a_power_of_two_changes_no_bit(self) -> None:
+        scores = made([0.0, 0.03, 0.1])
+        result, other = max_t(scores, replicates=B), max_t(scores * 2.0**-30, replicates=B)
+        assert other.critical == result.critical
+        assert other.t.tobytes() == result.t.tobytes()
+        assert other.error.tolist() == (result.error * 2.0**-30).tolist()
+
     def test_seed_and_replicates_change_p(self) -> None:
         scores = made([0.0, 0.02, 0.05])
         p = {

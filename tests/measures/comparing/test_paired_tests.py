@@ -45,6 +45,12 @@ class TestAgainstScipy:
         assert result.p == pytest.approx(stats.wilcoxon(x, y, zero_method="pratt").pvalue, abs=1e-12)
         assert result.p != pytest.approx(stats.wilcoxon(x, y, zero_method="wilcox").pvalue, abs=1e-3)
 
+    def test_t_test_is_defined_for_scores_with_equal_sums(self) -> None:
+        """The differences 0, 1 and 2 have mean 1 and standard deviation 1, so t is the root of 3."""
+        found = t_test([1, 1.5, 2], [1, 0.5, 0])
+        assert found.undefined is None
+        assert found.statistic == pytest.approx(math.sqrt(3))
+
     def test_sign_test_equals_scipy(self) -> None:
         result = sign_test([1, 2, 3, 4, 5, 5], [0, 1, 2, 3, 6, 5])
         assert result.statistic == 4  # of 5, because the topic without a difference is omitted

@@ -31,6 +31,27 @@ def test_pairs_above_the_required_difference_differ_significantly() -> None:
     assert required > difference[significant].min()
 
 
+@pytest.mark.parametrize(("alpha", "place"), [(0.05, 5), (0.02, 2), (0.01, 1), (0.001, 1)])
+def test_required_difference_equals_its_definition(alpha: float, place: int) -> None:
+    """Of 100 samples, take that with the K-th largest |t|, where K is 100 alpha, but at least 1."""
+    scores = noisy(4, topics=12, systems=3)
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((2, 0))))
+    drawn = rng.integers(12, size=(100, 12))
+    sizes = []
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        d = scores[:, i] - scores[:, j]
+        samples = (d - d.mean())[drawn]
+        order = np.argsort(-np.abs(samples.mean(axis=1) / samples.std(axis=1)))
+        sizes.append(abs(samples.mean(axis=1)[order[place - 1]]))
+    required = required_difference(scores, alpha=alpha, replicates=100, seed=2)
+    assert required == pytest.approx(max(sizes))
+
+
+def test_required_difference_of_two_topics() -> None:
+    """The centred differences are 0.5 and -0.5; t is infinite in a sample that has only one of them."""
+    assert required_difference([[0, 0], [0, 1]], replicates=100) == 0.5
+
+
 def test_required_difference_scales_with_the_scores_and_falls_with_alpha() -> None:
     scores = noisy(2)
     required = required_difference(scores, alpha=0.05, replicates=1000)

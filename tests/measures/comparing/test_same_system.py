@@ -120,6 +120,10 @@ class TestTau:
         # The shared documents are ranked a b c d and b a d c: 4 pairs agree, 2 do not.
         assert (result.shared, result.union, result.tau) == (4, 6, pytest.approx(1 / 3))
 
+    def test_two_documents_are_enough(self) -> None:
+        result = compare_lists(ranked("ab"), ranked("ba"))
+        assert (result.tau, result.tau_union) == pytest.approx((-1, -1))
+
     def test_documents_with_equal_scores_are_tied(self) -> None:
         # The orders are a > b = c and a > b > c, so tau-b = 2 / sqrt(2 * 3).
         result = compare_lists(ranked("abc", [3, 2, 2]), ranked("abc"))

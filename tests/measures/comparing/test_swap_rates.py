@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cupel_measures.comparing.swap_rates import count_swaps, fit_decline
+from cupel_measures.comparing.swap_rates import ExponentialDecline, count_swaps, fit_decline
 
 
 class TestCounts:
@@ -28,6 +28,8 @@ class TestCounts:
         """0.3 / 0.1 is a little less than 3 in floats."""
         assert 0.3 / 0.1 < 3
         assert count_swaps([0.3, 0.0], [0.0, 0.0], width=0.1, bins=9).compared.tolist().index(1) == 3
+        within_rounding = count_swaps([0.03 - 2e-12, 0.0], [0.0, 0.0], width=0.01, bins=9)
+        assert within_rounding.compared.tolist().index(1) == 3
 
     def test_systems_that_tie_on_the_first_set_are_not_counted(self) -> None:
         result = count_swaps([0.1 + 0.2, 0.3], [0.0, 1.0], width=0.01, bins=2)  # equal except for rounding
@@ -43,7 +45,9 @@ class TestCounts:
 
 
 class TestExponential:
-    @pytest.mark.parametrize(("a", "b"), [(0.5, 0.04), (0.3, 0.5), (0.45, 0.0002)])
+    @pytest.mark.parametrize(
+        ("a", "b"), [(0.5, 0.04), (0.3, 0.5), (0.45, 0.0002), (0.45, 7e-6), (0.45, 3e-6)]
+    )
     def test_exact_rates_give_their_parameters(self, a: float, b: float) -> None:
         sizes = [2, 5, 10, 15, 25]
         result = fit_decline(sizes, [a * math.exp(-b * n) for n in sizes], [100.0] * 5)
@@ -62,6 +66,19 @@ class TestExponential:
         assert result is not None
         assert result.b == 0
         assert result.at(10) == pytest.approx(0.2)
+
+    def test_steep_decline_is_found_between_the_last_slopes_of_the_grid(self) -> None:
+        found = fit_decline([1, 2], [0.5, 0.5 * math.exp(-9.7)], [1, 1])
+        assert found is not None
+        assert found.b == pytest.approx(9.7, abs=1e-3)
+
+    def test_rates_are_rounded_to_6_decimals(self) -> None:
+        assert ExponentialDecline(0.5, 0.04).at(1) == 0.480395  # 0.4803947...
+
+    def test_steepest_fit_falls_by_the_factor_e_to_the_10(self) -> None:
+        found = fit_decline([1, 2], [0.5, 0.0], [1, 1])
+        assert found is not None
+        assert found.b == pytest.approx(10, rel=1e-9)
 
     def test_fit_without_swaps_is_0(self) -> None:
         result = fit_decline([5, 10], [0, 0], [3, 3])

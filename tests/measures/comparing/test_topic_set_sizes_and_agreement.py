@@ -56,6 +56,12 @@ class TestSizes:
         assert topics_needed(1e-9, 1.0) is None
         assert topics_needed(0.1, 0.0) == 2
         assert power(1e9, 1.0, 10) == 1.0
+        for rounding_error in (1e-30, 9e-25):
+            assert power(0.0, rounding_error, 10) == 0.0
+            assert power(1e-20, rounding_error, 10) == 1.0
+            assert smallest_difference(rounding_error, 10) == 0.0
+        assert power(0.0, 1.1e-24, 10) == pytest.approx(0.05)
+        assert smallest_difference(1.1e-24, 10) == pytest.approx(1e-12 * (smallest_difference(1.1, 10) or 0))
         with pytest.raises(ValueError, match="variance"):
             power(0.1, -1.0, 5)
         with pytest.raises(ValueError, match="expected a difference, got nan"):

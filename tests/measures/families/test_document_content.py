@@ -110,6 +110,9 @@ class TestContentExample:
     def test_documents_are_selected_by_centrality(self) -> None:
         centralities = centrality(["a", "b", "c"], TEXTS)
         assert centralities == pytest.approx([0.548242, 0.512627, 0.368948], abs=CLOSE)
+        # In a pair, each is the closeness of a and b: 0.548242 + 0.512627 - 0.368948.
+        assert centrality(["a", "b"], TEXTS) == pytest.approx([0.691921] * 2, abs=3 * CLOSE)
+        assert centrality(["a"], TEXTS).tolist() == [0]
         labelled_documents: list[str] = []
 
         def label(document: str) -> set[str]:

@@ -23,14 +23,14 @@ Degrees = Sequence[int]
 
 
 def collection(judged: Degrees, aspect: Aspect) -> Qrels:
-    """Return one topic whose documents d00, d01, ... have these degrees."""
+    """Return one topic whose documents d00, d01, ... have these relevance degrees (indices of labels)."""
     return qrels_of({aspect: {"1": {f"d{place:02}": degree for place, degree in enumerate(judged)}}})
 
 
 def run_of(degrees: Degrees, judged: Degrees) -> dict[str, float]:
-    """Return a ranking of different documents with these degrees.
+    """Return a ranking of different documents with these relevance degrees.
 
-    It has unjudged documents if `judged` has too few of degree 0.
+    If `judged` has too few documents of degree 0, the ranking contains unjudged documents.
     """
     left = list(enumerate(judged))
     chosen = []
@@ -48,7 +48,7 @@ PLAIN, TENS = scale(2), Aspect(name="relevance", labels=range(3), declared_gains
 
 
 def score_topic(text: str, degrees: Degrees, judged: Degrees = JUDGED, aspect: Aspect = PLAIN) -> float:
-    """Return the score of a ranking with these degrees on one topic."""
+    """Return the score on one topic of a ranking with these relevance degrees."""
     return score_of(text, {"1": run_of(degrees, judged)}, collection(judged, aspect))
 
 
@@ -188,9 +188,9 @@ def sequences(top: int, length: int) -> Iterator[tuple[int, ...]]:
 
 
 def enumerate_values(text: str, top: int, length: int, aspect: Aspect | None = None) -> dict[Degrees, Exact]:
-    """Return the exact value of every run of `length` degrees from 0 to `top`.
+    """Return the exact value of every ranking of `length` documents with degrees from 0 to `top`.
 
-    The topic has enough judged documents of every degree.
+    The topic has `length` judged documents of every degree.
     """
     judged = [degree for degree in range(top + 1) for _ in range(length)]
     qrels = collection(judged, aspect or scale(top))
@@ -248,9 +248,9 @@ class TestIntervalScaleLaws:
 
 
 def type_by_enumeration(values: dict[Degrees, Exact], *, by_set: bool) -> str:
-    """Return the scale type that the values of all runs show.
+    """Return the scale type of a measure with these values for all rankings.
 
-    by_set: compare with the order of sets, not with the order of rankings.
+    by_set: whether to compare the values with the order of sets of documents instead of that of rankings.
     """
     key: Any = (lambda run: tuple(sorted(run, reverse=True))) if by_set else tuple
     classes: dict[Degrees, set[Exact]] = {}

@@ -91,7 +91,7 @@ def test_swap_towards_a_better_order_never_lowers_the_score(
 
 
 def _is_at_least_as_good(above: list[int], below: list[int]) -> bool:
-    """Return whether the lower-ranked document is at least as good by every aspect and subtopic."""
+    """Return whether the document ranked lower (`below`) is at least as good by every aspect and subtopic."""
     return all(a <= b for a, b in zip(above, below, strict=True))
 
 

@@ -190,7 +190,7 @@ def undominated(vectors: np.ndarray) -> np.ndarray:
 
 
 def greatest_losses(vectors: np.ndarray, weights: tuple[float, ...]) -> tuple[float, float]:
-    """Return the largest LRE and GRE of all combinations of error vectors, by eq. 4 and 7."""
+    """Return the largest LRE and the largest GRE (eq. 4 and 7) over all combinations of error vectors."""
     discount = np.array([math.log2(1 + i) for i in range(1, vectors.shape[1] + 1)])
     rest = np.indices((len(vectors),) * (len(weights) - 1)).reshape(len(weights) - 1, -1)
     local, overall = 0.0, 0.0
@@ -261,7 +261,10 @@ class TestRankErrorLaws:
     def test_score_is_1_if_and_only_if_no_adjacent_pair_is_an_error(
         self, pairs: list[tuple[int, int]]
     ) -> None:
-        """With stable ties, an error is a better label directly below a worse one."""
+        """With `ties=stable`, documents with equal labels keep their order in the ideal ranking.
+
+        So an adjacent pair of documents is an error if the lower document has the better label.
+        """
         run, qrels = with_two_aspects(pairs)
         error = any(lower[a] > upper[a] for upper, lower in itertools.pairwise(pairs) for a in (0, 1))
         for text in ("NLRE", "NGRE", "NLRE(weights={relevance:0.001,credibility:1000})"):
@@ -433,7 +436,7 @@ class TestBlocks:
 def a66(shared: Path) -> tuple[Scored, Qrels]:
     """Return the A66 run and qrels, with a topic per assessor and query.
 
-    The id of a document is its rank, because one list has a URL twice.
+    Documents are identified by their rank, because one list has a URL twice.
     """
     file = shared / "data" / "a66" / "data"
     if not file.is_file():

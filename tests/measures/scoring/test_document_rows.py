@@ -106,7 +106,7 @@ def test_invalid_row_boundaries_are_rejected(starts: list[int]) -> None:
         lambda: rows.extension.sums(np.ones(2), wrong),
         lambda: rows.extension.precisions(TWO_RANKS, wrong),
     ):
-        with pytest.raises(ValueError, match="wanted"):
+        with pytest.raises(ValueError, match="expected columns"):
             call()
 
 
@@ -114,20 +114,20 @@ def test_invalid_row_boundaries_are_rejected(starts: list[int]) -> None:
 @pytest.mark.parametrize("document", [[0, 3], [-1, 0], [0], [0, 1, 2]])
 def test_documents_outside_the_pool_are_rejected(document: list[int]) -> None:
     mask, wrong = np.ones(3, dtype=bool), np.array(document, dtype=np.int32)
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected columns"):
         rows.extension.only(mask, TWO_RANKS, wrong, STARTS)
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected columns"):
         rows.extension.above(mask, mask, wrong, STARTS)
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected columns"):
         rows.extension.above(mask, mask[:2], TWO_RANKS, STARTS)
 
 
 @requires_extension
 def test_unaligned_columns_are_rejected() -> None:
     skewed = np.zeros(17, dtype=np.uint8)[1:]
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected columns"):
         rows.extension.sums(np.ones(1), skewed)
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected columns"):
         rows.extension.sums(skewed, STARTS)
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected columns"):
         rows.extension.precisions(skewed[:8], STARTS)

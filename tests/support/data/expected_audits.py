@@ -23,7 +23,10 @@ def generator_of(kind: str, trial: int) -> np.random.Generator:
 
 
 def shuffle_groups(rng: np.random.Generator, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Shuffle the documents of each group; draw for all documents together, in alphabetical order."""
+    """Shuffle the documents of each group, by one random number for each document of all groups.
+
+    The numbers are drawn for all documents in alphabetical order.
+    """
     documents = sorted(document for group in groups.values() for document in group)
     drawn = dict(zip(documents, rng.random(len(documents)).tolist(), strict=True))
     return {name: sorted(group, key=drawn.__getitem__) for name, group in groups.items()}

@@ -1,6 +1,7 @@
 """Small collections and joined runs for tests, built in the simplest way.
 
-The join is a second implementation of the document order, so tests use it as an oracle.
+Runs are joined with qrels by a second implementation of the document order, so tests compare the library
+with it.
 """
 
 from collections import Counter

@@ -70,7 +70,7 @@ def read_services() -> Services:
 
 
 def cupel_services() -> list[str]:
-    """Return the services built from our Dockerfile, each after the services that it depends on."""
+    """Return the services of Cupel (built from its Dockerfile), each after those that it depends on."""
     names: list[str] = []
 
     def add(name: str) -> None:

@@ -124,7 +124,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Seconds until a new submission was accepted and scored, and until all older submissions were scored."""
+    """Seconds until a new submission was accepted, until it was scored, and until all others were scored."""
 
     accepted: float
     scored: float
@@ -136,7 +136,7 @@ class Recovery:
 
     @property
     def longest_step(self) -> str:
-        """The step that took longest."""
+        """The name of the step that took longest."""
         if self.caught_up > self.scored:
             return "open submissions"
         return "accepting" if self.accepted > self.scored / 2 else "scoring"

@@ -42,7 +42,7 @@ class Proxy:
 
     @contextmanager
     def unavailable(self) -> Iterator[None]:
-        """Refuse connections inside the block, and close open ones without a response."""
+        """Refuse connections inside the block, and close open connections without a response."""
         self.mode = "unavailable"
         self.close()
         try:

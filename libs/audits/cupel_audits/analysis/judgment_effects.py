@@ -25,8 +25,8 @@ def score_after_judgment(
 ) -> dict[str, Floats | None]:
     """Score all runs on `topic` after one more judgment, for each candidate document.
 
-    Return float64[n, runs] by measure text, or None for a measure that uses texts, or whose declared label
-    set excludes the new judgment.
+    Return float64[n, runs] by measure text. The value is None for a measure that uses texts, and for a
+    measure with a declared set of label tuples that does not contain the new judgment.
 
     documents: int64[n], the candidates: unjudged documents of `AuditSubject.tops`. Each candidate is judged
     alone. It gets the highest label of every aspect, and is relevant to every subtopic that the topic has
@@ -154,9 +154,10 @@ class _Pool:
         return Subtopics(given.names, *columns)
 
     def joined(self) -> Joined:
-        """Return the ranking of each run for each copy; it is empty for the last topic.
+        """Return the ranking of each run for each copy, and an empty ranking for the last topic.
 
-        The first and the last rank of a tie are set to `rank`, because no score depends on ties.
+        Every document gets its own rank as the first and the last rank of its tie, because no score depends
+        on ties.
         """
         joined, copies, n = self.subject.joined, len(self.judged), len(self.ids)
         topics = len(self.subject.qrels.topics)

@@ -14,7 +14,7 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 FLOORS = (10, 1)
-"""Minimum numbers of documents in a stratified sample: for degree 0, and for each higher degree.
+"""Minimum numbers of documents in a stratified sample: for grade 0, and for each higher grade.
 
 Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
 """
@@ -24,34 +24,34 @@ Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
 class Judged:
     """The n judged documents of a subject, sorted by topic.
 
-    document: int64[n], ascending indices into the documents of the qrels. topic: int64[n]. degree: int64[n],
+    document: int64[n], ascending indices into the documents of the qrels. topic: int64[n]. grade: int64[n],
     the grade by which samples are stratified, from 0. relevant: bool[n]. documents: D, the number of
     documents in the qrels. topics: T, the number of topics.
     """
 
     document: Ints
     topic: Ints
-    degree: Ints
+    grade: Ints
     relevant: Mask
     documents: int
     topics: int
 
     @classmethod
     def of(cls, subject: AuditSubject, aspect: str | None) -> "Judged":
-        """Return the documents judged by `aspect`, with its grades as degrees.
+        """Return the documents judged by `aspect`, with their grades by this aspect.
 
-        The default is all judged documents, with the grades of the first aspect. A negative or missing grade
-        becomes degree 0. In a collection with judgments by subtopic only, documents that are relevant to some
-        subtopic have degree 1.
+        If `aspect` is None, return all judged documents, with their grades by the first aspect. A negative or
+        missing grade becomes 0. In a collection with judgments by subtopic only, documents that are relevant
+        to some subtopic have grade 1.
         """
-        degrees, relevant = graded(subject, aspect)
+        grades, relevant = graded(subject, aspect)
         of_aspect = aspect is not None and subject.qrels.labels[subject.qrels.aspect_index(aspect)] >= -1
         document = np.flatnonzero(subject.judged if aspect is None else of_aspect)
         topic = subject.qrels.topic_of[document]
         return cls(
             document=document,
             topic=topic,
-            degree=degrees[document],
+            grade=grades[document],
             relevant=relevant[document],
             documents=len(subject.qrels.documents),
             topics=len(subject.qrels.topics),
@@ -59,13 +59,13 @@ class Judged:
 
     @cached_property
     def strata(self) -> "JudgmentGroups":
-        """Return the judged documents grouped by topic and degree."""
-        return JudgmentGroups(self.topic * self.degrees + self.degree)
+        """Return the judged documents grouped by topic and grade."""
+        return JudgmentGroups(self.topic * self.n_grades + self.grade)
 
     @property
-    def degrees(self) -> int:
-        """Return the number of degrees."""
-        return int(self.degree.max(initial=0)) + 1
+    def n_grades(self) -> int:
+        """Return the number of grades from 0 to the highest grade that occurs."""
+        return int(self.grade.max(initial=0)) + 1
 
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
         """Return bool[D], the documents of the qrels that `kept`, bool[n], selects."""
@@ -75,10 +75,11 @@ class Judged:
 
 
 def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask]:
-    """Return the degree, int64[D], and the relevance, bool[D], of each document in the qrels.
+    """Return the grade, int64[D], and the relevance, bool[D], of each document in the qrels.
 
-    Both come from the judgments by `aspect` (default: the first). In a collection with judgments by subtopic
-    only, documents that are relevant to some subtopic are relevant and have degree 1.
+    Both come from the judgments by `aspect` (default: the first). A negative or missing grade becomes 0. In a
+    collection with judgments by subtopic only, documents that are relevant to some subtopic are relevant and
+    have grade 1.
     """
     qrels = subject.qrels
     if qrels.only_by_subtopic:
@@ -101,13 +102,13 @@ def relevant_by_subtopic(subject: AuditSubject) -> Mask:
 def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
     """Yield a stratified sample, bool[D], for each percentage P; the samples are nested.
 
-    The documents of each topic and degree are a stratum and are shuffled once. Of the n documents of a
-    stratum, a sample keeps the first max(f, floor(P n / 100)), at most n; f is 10 for degree 0 and 1 for
-    others (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
+    The documents of each topic and grade are a stratum and are shuffled once. Of the n documents of a
+    stratum, a sample keeps the first max(f, floor(P n / 100)), at most n. The minimum f is 10 for grade 0 and
+    1 for higher grades (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     strata = judged.strata
     position = strata.shuffled(rng)
-    floor = np.where(np.arange(len(strata.sizes)) % judged.degrees > 0, FLOORS[1], FLOORS[0])
+    floor = np.where(np.arange(len(strata.sizes)) % judged.n_grades > 0, FLOORS[1], FLOORS[0])
     for percent in percents:
         end = np.maximum(floor, shares(percent, strata.sizes))
         yield judged.mask(position < end.take(strata.group))
@@ -142,7 +143,7 @@ def _uniform(rng: np.random.Generator, judged: Judged, percents: Sequence[float]
 
 
 def _keeps_relevant(judged: Judged, kept: Mask) -> Mask:
-    """Return bool[T], whether `kept`, bool[n], contains a relevant document of the topic."""
+    """Return bool[T], whether `kept`, bool[n], contains a relevant document of each topic."""
     return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
 
 
@@ -177,7 +178,7 @@ class JudgmentGroups:
 
 
 def shuffled(rng: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
-    """Shuffle each group; return the position of each document in it, and its size, each int64[n]."""
+    """Shuffle each group; for each document, return its position and the size of its group, int64[n]."""
     groups = JudgmentGroups(group)
     return groups.shuffled(rng), groups.sizes[group]
 

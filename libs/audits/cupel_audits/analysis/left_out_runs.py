@@ -40,7 +40,7 @@ from cupel_measures.scoring.pool import Mask
 FAIR = 0.05
 """Reports call a collection fair if no run loses more than this share of the ranks (or one rank)."""
 UNEXPLAINED = 0.1
-"""Largest share of judged documents outside the pool of the runs at which reports judge fairness."""
+"""Reports do not judge fairness if more than this share of the judged documents is outside the pool."""
 
 
 class LeftOutTrial(TypedDict):
@@ -48,11 +48,12 @@ class LeftOutTrial(TypedDict):
 
     depth: depth of the pool. runs: indices of the runs in the group. brought: for each pool depth, the depth
     and the numbers of judged and of relevant documents that only the group contributes to this pool. lost:
-    number of documents that lose their judgment. tau: tau-b over all runs, by measure. scores, ranks: by
-    measure, two lists with a value for each run of the group, in the pool and left out. unjudged: for each
-    depth, the depth and two such lists, with the unjudged share of the first documents. unexplained: number
-    of judged documents that are not among the first `depth` of any run; missing in results of earlier
-    releases.
+    number of documents that lose their judgment. tau: by measure, tau-b over all runs between the scores with
+    the group in the pool and with the group left out. scores, ranks: by measure, two lists with a value for
+    each run of the group: first with the group in the pool, then with the group left out. unjudged: for each
+    depth, the depth and two such lists, of the unjudged share of the first `depth` documents. unexplained:
+    number of judged documents that are not among the first `depth` of any run. Results of earlier releases do
+    not contain `unexplained`.
     """
 
     depth: int
@@ -137,7 +138,7 @@ def _trial(
 def _unjudged_shares(
     subject: AuditSubject, lost: Mask, members: list[int], depth: int
 ) -> tuple[list[float | None], list[float | None]]:
-    """Return the mean unjudged share over topics of each member, in the pool and left out of it."""
+    """Return each member's mean unjudged share over topics, before and after it is left out."""
     before, after = (
         [mean_of(unjudged(subject, run, judged, depth)) for run in members]
         for judged in (subject.judged, subject.judged & ~lost)

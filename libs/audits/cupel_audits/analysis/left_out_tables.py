@@ -13,7 +13,7 @@ LeftOutCell = Annotated[str, Heading("left out")]
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutRun:
-    """The score and the rank of a run by one measure, in the pool and left out of it."""
+    """The score and the rank of a run by one measure, when it is in the pool and when it is left out."""
 
     measure: MeasureCell
     left: LeftOutCell
@@ -28,7 +28,7 @@ class LeftOutRun:
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessRow:
-    """The losses by one measure, over all runs that were left out."""
+    """The losses of rank and score by one measure, over all runs that were left out."""
 
     measure: MeasureCell
     tau: Annotated[float | None, Heading("tau", f"{TAU}, mean")]
@@ -64,7 +64,7 @@ class ContributionRow:
 
 @dataclass(frozen=True)
 class UnjudgedShare:
-    """The unjudged share of the first documents of a run, in the pool and left out of it."""
+    """The unjudged share of a run's first documents, when it is in the pool and when it is left out."""
 
     run: RunCell
     depth: Annotated[int, Heading("depth")]
@@ -78,7 +78,7 @@ class UnjudgedShare:
 
 @dataclass(frozen=True)
 class StageRank:
-    """The rank of a run by one measure, in the pool or left out of it."""
+    """The rank of a run by one measure, either when the run is in the pool or when it is left out."""
 
     measure: MeasureCell
     run: RunCell

@@ -32,7 +32,7 @@ class SelectedDocuments:
 
     @property
     def share(self) -> float:
-        """Return the labelled documents as a share of the pool of depth 20; 0 if it is empty."""
+        """Return the labelled documents as a share of the pool of depth 20; 0 for an empty pool."""
         return len(self.documents) / self.pool if self.pool else 0.0
 
 
@@ -45,7 +45,7 @@ def select_documents(
     depth: int = 3,
     batch: int = 5,
 ) -> SelectedDocuments:
-    """Select the documents of one topic to label (section 5.2).
+    """Select documents of one topic for labelling (section 5.2).
 
     1. Sort the pool of the first `depth` documents of all rankings by decreasing centrality.
     2. Label them in this order, `batch` at a time, until each of the known `subtopics` has a relevant
@@ -83,9 +83,9 @@ def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None =
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
     """Return float64[n]: for each document, the mean of 1 - JSD to the other documents of the pool.
 
-    JSD is the Jensen-Shannon divergence of the language models of two documents. pool: the ids of its
-    documents, including `documents` (default: `documents`). The centrality is 0 if the pool has only one
-    document.
+    JSD is the Jensen-Shannon divergence of the language models of two documents. pool: the ids of the
+    documents in the pool, including all of `documents` (default: `documents`). The centrality is 0 if the
+    pool has only one document.
     """
     among = documents if pool is None else pool
     corpus = Corpus.of(texts)
@@ -113,8 +113,9 @@ def select_terms(
 ) -> tuple[str, ...]:
     """Return the `number` most salient terms of the subtopics of a topic, best first (section 5.4).
 
-    subtopics: for each subtopic, its relevant documents; documents without text are skipped. Salient terms
-    have the largest mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties are in alphabetical order.
+    subtopics: for each subtopic, its relevant documents; documents without text are skipped. The salience of
+    a term w is the mean over subtopics of theta(w) log2(theta(w) / p(w|C)), where theta is the language model
+    of the subtopic and p(w|C) that of the collection. Equally salient terms are in alphabetical order.
     """
     corpus = Corpus.of(texts, stop)
     groups = [_places(documents, texts) for documents in subtopics]
@@ -134,10 +135,10 @@ class SelectedTopics:
 
 
 def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, number: int) -> SelectedTopics:
-    """Select topics on which a cheaper measure orders systems like a reference does (section 5.4).
+    """Select topics on which a cheaper measure orders systems as a reference measure does (section 5.4).
 
-    novel, reference: float64[T, S], scores of S systems by topic, such as LMD and alpha_nDCG under all
-    judgments.
+    novel, reference: float64[T, S], the scores of S systems on T topics by the cheaper measure, such as LMD,
+    and by the reference, such as alpha_nDCG under all judgments.
 
     Each step adds the topic that maximises tau-b between the mean novel scores over the selected topics and
     the mean reference scores over all topics. If several topics have the same tau-b to 12 decimals, it adds

@@ -17,11 +17,12 @@ EDGE = 0.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions:
-    """The best rank of each of the D documents in the qrels, and the group of runs that has it.
+    """The best ranks of each of the D documents in the qrels, and the group of the run that ranks it best.
 
-    first: int32[D], the best rank of the document in any run. holder: int64[D], the group of this run, or -1
-    if no run retrieves the document. second: int32[D], the best rank in the runs of all other groups. A rank
-    is NOWHERE if no such run retrieves the document. judged, relevant: bool[D].
+    first: int32[D], the best rank of the document in any run. holder: int64[D], the group of the run with
+    this rank, or -1 if no run retrieves the document. second: int32[D], the best rank in the runs of all
+    other groups. `first` is NOWHERE if no run retrieves the document, and `second` if no run of another group
+    does. judged, relevant: bool[D].
     """
 
     first: NDArray[np.int32]
@@ -45,7 +46,7 @@ class Contributions:
         )
 
     def owner(self, depth: int) -> Ints:
-        """Return int64[D], the only group that contributes each document to this depth; otherwise -1."""
+        """Return int64[D], the group that alone contributes each document to this depth, or -1."""
         return np.where((self.first <= depth) & (self.second > depth), self.holder, -1)
 
     def unexplained(self, depth: int) -> int:
@@ -96,7 +97,8 @@ def pool_depth(subject: AuditSubject, most: int) -> int:
 def unjudged(subject: AuditSubject, run: int, judged: Mask, depth: int) -> Floats:
     """Return float64[T], the share of a run's first `depth` documents that is not in `judged`, bool[D].
 
-    The divisor is the number of documents retrieved down to `depth`, as for Judged@k; 0 / 0 is nan.
+    The divisor is the number of documents retrieved down to `depth`, as for Judged@k. The share is nan on
+    topics for which the run retrieves nothing.
     """
     topics, hits = len(subject.qrels.topics), _hits(subject, run)
     retrieved = np.minimum(subject.joined.retrieved[run * topics : (run + 1) * topics], depth)

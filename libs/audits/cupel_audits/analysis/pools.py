@@ -26,7 +26,7 @@ Depths = Annotated[tuple[int, ...], Numbers("increasing depths from 1, such as [
 class Pools:
     """The U first documents of all runs (see `Tops`), and their rank in each run.
 
-    best: int32[runs, U], the rank of the document in the run, or NOWHERE. judged, relevant: bool[U].
+    best: int32[runs, U], the rank of each document in each run, or NOWHERE. judged, relevant: bool[U].
     documents: D, the number of documents in the qrels.
     """
 
@@ -77,7 +77,10 @@ def tops_of(subject: AuditSubject) -> Tops:
 
 
 def relevant(subject: AuditSubject) -> Mask:
-    """Return bool[D], the documents relevant to a subtopic; without subtopics, for the first aspect."""
+    """Return bool[D], the documents that are relevant to some subtopic of their topic.
+
+    If the qrels have no subtopics, return the documents that are relevant for the first aspect.
+    """
     return graded(subject)[1] if subject.qrels.subtopics is None else relevant_by_subtopic(subject)
 
 

@@ -60,7 +60,10 @@ def compare_orders(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) ->
 
 
 def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[str, float | None]:
-    """Return tau AP by measure, which gives swaps near the top more weight; None where it is undefined."""
+    """Return tau AP by measure, None where it is undefined.
+
+    Tau AP gives more weight to swaps near the top of the order.
+    """
     return {text: tau_ap(full[text], scores).value for text, scores in reduced.items()}
 
 
@@ -68,7 +71,8 @@ def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats])
 class RepeatSummary:
     """The mean of values over repeats with its interval, the extremes, and the number of defined values.
 
-    If no value is defined, all fields except n are None. If only one value is defined, the interval is None.
+    n: the number of defined values. If it is 0, all other fields are None. If it is 1, the bounds of the
+    interval are None.
     """
 
     mean: Annotated[float | None, Heading("tau", "mean over the repeats where it is defined")] = None
@@ -101,7 +105,7 @@ def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.9
 
 @cache
 def two_sided_t(confidence: float, degrees: int) -> float:
-    """Return the t for which Student's t distribution has probability `confidence` between -t and t.
+    """Return t such that Student's t distribution has probability `confidence` between -t and t.
 
     confidence: up to 0.9999. degrees: degrees of freedom. The value is computed by bisection to the last
     digit, because importing scipy takes longer than many audits.

@@ -40,8 +40,8 @@ class SampleStep(TypedDict):
 
     kept: number of judged documents that remain. orders: by measure, the order of runs compared with the
     order under all judgments. tau_ap: tau AP by measure, if the audit computes it. pooled: whether documents
-    without their judgment stay in the pool, unjudged. Earlier releases did not store `pooled`, and removed
-    the documents from the pool.
+    whose judgment is removed stay in the pool as unjudged documents. Earlier releases did not store `pooled`,
+    and removed these documents from the pool.
     """
 
     kept: int
@@ -68,7 +68,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePoint:
-    """The orders by one measure at one step, over all repeats."""
+    """The correlation of the order of runs by one measure with the original order at one step."""
 
     measure: MeasureCell
     step: Annotated[float, Heading("step")]
@@ -107,9 +107,10 @@ def report(
 ) -> AuditReport:
     """Return the report on the repeats, with the steps sorted in the direction of the axis.
 
-    steps: the steps in the order of the trials. tau: a description of tau, for captions. pooled: whether the
-    kind leaves documents without their judgment in the pool. If so, the report warns about stored trials that
-    removed them. actions: what to do, after the choice of the measure.
+    steps: the steps in the order in which each trial lists them. tau: a description of tau, for captions.
+    pooled: whether the kind leaves documents in the pool when their judgment is removed. If so, the report
+    warns about stored trials that removed such documents from the pool. actions: what to do, after the choice
+    of the measure.
     """
     points = points_of(about, axis, steps, trials)
     ranks = _ranks(about, axis, steps, trials)
@@ -141,7 +142,7 @@ def report(
 
 
 def _warn_of_smaller_pools(about: SubjectSummary, trials: Sequence[SampleTrial]) -> Iterator[str]:
-    """Yield a warning if stored trials removed documents from the pool, and a measure depends on it."""
+    """Yield a warning if stored trials removed documents from the pool and a measure depends on the pool."""
     smaller = sum(1 for trial in trials if not all(step.get("pooled") for step in trial))
     estimated = [measure for measure in about.measures if "infAP" in measure]
     if smaller and estimated:
@@ -188,7 +189,7 @@ def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[S
 
 
 def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
-    """Return the numbers tau(MEASURE)@STEP and kept@STEP (share of the judged documents)."""
+    """Return the numbers tau(MEASURE)@STEP, and kept@STEP: the share of judged documents that remain."""
     numbers: dict[str, float | int | None] = {}
     for point in points:
         numbers[f"tau({point.measure})@{point.step:g}"] = point.tau.mean

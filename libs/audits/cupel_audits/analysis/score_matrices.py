@@ -25,11 +25,12 @@ Numbers = Sequence[float] | Sequence[int]
 class RunScores:
     """The scores of all runs by a measure.
 
-    values: float64[topics, runs], the scores; their logarithms for a geometric mean. orders: a row per topic,
-    for statistics that depend on the order of scores only. The rows contain integers proportional to the
-    exact scores if `exact`, and otherwise scores rounded to DECIMALS. means: for each run, a number
-    proportional to its mean over topics, which orders the runs. notes: warnings about the measure. undefined:
-    the reason why nothing can be computed from the values, or None.
+    values: float64[topics, runs], the scores, or their logarithms if the measure is a geometric mean. orders:
+    a row for each topic, for statistics that depend on the order of scores only. exact: whether the rows of
+    `orders` contain integers proportional to the exact scores; otherwise, they contain scores rounded to
+    DECIMALS. means: for each run, a number proportional to its mean score over topics, by which runs are
+    sorted. notes: warnings about the measure. undefined: the reason why nothing can be computed from the
+    values, or None.
     """
 
     measure: str
@@ -43,7 +44,7 @@ class RunScores:
 
 
 def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
-    """Score all runs by a measure; raise MeasureError if it cannot be computed."""
+    """Score all runs by a measure; raise MeasureError if the measure cannot be computed."""
     description = compared_measure(measure, subject.qrels)
     scores = scores_by_topic(subject.evaluator.evaluate([measure]), [measure])
     values = compared_values(scores[str(measure)], description)

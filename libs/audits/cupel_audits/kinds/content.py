@@ -36,9 +36,10 @@ READING = (
 
 
 class ContentStep(SampleStep):
-    """The result of one step of a repeat; the orders are compared with that of the reference.
+    """The result of one step of a repeat.
 
-    own: for each measure, tau-b with its own scores under all judgments; None where it is undefined.
+    The orders are compared with the order by the reference under all judgments. own: for each measure, tau-b
+    between its scores at this step and its scores under all judgments; None where it is undefined.
     """
 
     own: dict[str, float | None]
@@ -61,11 +62,11 @@ class ContentRobustness(Audit):
     """Removes judgments, and ranks the runs by text-based and by classic measures.
 
     `curve` selects how judgments are removed: at random as in `incomplete`; at random and stratified by grade
-    as in `downsampling`; or outside a shallower pool as in `pool_depth`. Only with `pool_depth`, documents
-    that lose their judgment also leave the pool. At each step, the runs are scored by each measure under the
-    remaining judgments. The report gives tau-b between these scores and those of the classic measure
-    `reference` under all judgments. It also gives tau-b between these scores and those of the same measure
-    under all judgments.
+    as in `downsampling`; or outside a shallower pool as in `pool_depth`. Documents that lose their judgment
+    leave the pool with `pool_depth`, and stay in it with the other methods. At each step, the runs are scored
+    by each measure under the remaining judgments. The report gives tau-b between these scores and those of
+    the classic measure `reference` under all judgments. It also gives tau-b between these scores and those of
+    the same measure under all judgments.
 
     The reference is always added to the measures. LMD is added if none of the measures is text-based.
     """
@@ -99,7 +100,7 @@ class ContentRobustness(Audit):
         return tuple(range(self.deepest, 0, -1)) if self.curve == "pool_depth" else self.percents
 
     def _compared(self, measures: Sequence[str]) -> list[str]:
-        """Return `measures` with the reference, and with LMD if none of them is text-based."""
+        """Return `measures` and the reference, and also LMD if none of `measures` is text-based."""
         added = [] if any(parse(text).declaration.texts for text in measures) else ["LMD"]
         return [*measures, *added, self.reference]
 
@@ -122,7 +123,7 @@ class ContentRobustness(Audit):
 
     @property
     def _keeps_pool(self) -> bool:
-        """Return whether documents without their judgment stay in the pool, unjudged."""
+        """Return whether documents whose judgment is removed stay in the pool as unjudged documents."""
         return self.curve != "pool_depth"
 
     def _step(
@@ -181,7 +182,7 @@ def _advice(points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOrderRow:
-    """The correlation of a measure with its own original order at one step, over all repeats."""
+    """The correlation of a measure's order at one step with its own original order, over all repeats."""
 
     measure: MeasureCell
     step: Annotated[float, Heading("step")]
@@ -243,7 +244,7 @@ def _own_title(rows: Sequence[OwnOrderRow]) -> str:
 
 
 def _verdicts(axis: Axis, points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
-    """Yield a sentence per text-based measure that compares its curve with that of the reference."""
+    """Yield a sentence for each text-based measure, which compares its curve with the reference's."""
     curves: dict[str, dict[float, float | None]] = {}
     for point in points:
         curves.setdefault(point.measure, {})[point.step] = point.tau.mean

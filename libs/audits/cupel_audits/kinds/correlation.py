@@ -238,7 +238,7 @@ class CorrelationAudit(OverTopics):
 
 
 def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
-    """Return all pairs of measures, then for each measure all pairs of aspects that it can score."""
+    """Return all pairs of measures, then each measure with every pair of aspects that it can score."""
     texts = dict.fromkeys(subject.about.measures)
     pairs = [MeasurePair(first=first, second=second) for first, second in combinations(texts, 2)]
     if not aspects:
@@ -269,7 +269,7 @@ def _moves(result: CorrelationResult) -> list[float]:
 
 
 def _largest_moves(result: CorrelationResult) -> list[int]:
-    """Return the runs with the largest moves; ties: the order of runs."""
+    """Return the MOVERS runs with the largest moves; runs with equal moves keep their order."""
     moves = _moves(result)
     return sorted(range(len(moves)), key=lambda run: -abs(moves[run]))[:MOVERS]
 
@@ -343,7 +343,7 @@ def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> 
 
 
 def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
-    """Yield sentences on pairs of measures or of aspects; `what` is the plural noun, such as measures."""
+    """Yield sentences on pairs of measures or of aspects; `what` is their plural noun, such as `measures`."""
     defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
     if not defined:
         if results:

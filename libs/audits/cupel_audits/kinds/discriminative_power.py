@@ -76,12 +76,12 @@ class PowerResult(TypedDict):
     missing. told: number of pairs of runs that differ significantly. smallest: the smallest difference of
     means that is significant. greatest: the largest difference of means that is not significant. detectable:
     the true difference of means that a paired t-test detects. levels: the power in percent at each of LEVELS.
-    signs: for each pair, `+` if the first run is significantly better, `-` if the second is, `.` if neither
-    is.
+    signs: for each pair, `+` if the first run is significantly better, `-` if the second run is, or `.` if
+    the difference is not significant.
 
-    Earlier releases did not store the following. required: the required difference. designs: the detectable
-    difference for each number of topics. asl: the achieved significance level of each pair. by_sample: the
-    number of significant pairs in bootstrap samples of the topics.
+    Earlier releases did not store the following fields. required: the required difference. designs: the
+    detectable difference for each number of topics. asl: the achieved significance level of each pair.
+    by_sample: the number of significant pairs in bootstrap samples of the topics.
     """
 
     measure: str
@@ -152,7 +152,7 @@ class DiscriminativePower(OverTopics):
     def _test(self, scores: RunScores, seed: int) -> PowerResult:
         """Test all pairs of runs by one measure.
 
-        seed: the seed of the audit, so that all measures share the bootstrap samples.
+        seed: the seed of the audit. It is the same for all measures, so they share the bootstrap samples.
         """
         power = discriminative_power(scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed)
         result = PowerResult(measure=scores.measure, notes=[*scores.notes], undefined=power.undefined)
@@ -324,7 +324,7 @@ def _design_rows(results: Sequence[PowerResult]) -> Iterator[DesignRow]:
 
 
 def _curve_rows(about: SubjectSummary, result: PowerResult) -> Iterator[LevelRow]:
-    """Yield the pairs by decreasing ASL, at most about LISTED_PAIRS."""
+    """Yield the pairs by decreasing ASL; if there are more than LISTED_PAIRS, evenly spaced ones."""
     levels = result.get("asl", [])
     pairs = list(combinations(about.runs, 2))
     order = sorted(range(len(levels)), key=lambda pair: -levels[pair])

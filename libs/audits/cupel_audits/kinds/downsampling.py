@@ -59,11 +59,11 @@ Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))
 class Downsampling(Audit):
     """Removes judgments at random and ranks the runs again.
 
-    A document whose judgment is removed stays in the pool, unjudged. A stratified sample keeps, of the n
-    documents of each topic and grade, max(f, floor(P n / 100)) documents, where f is 10 for the lowest grade
-    and 1 for others. A uniform sample keeps max(1, floor(P n / 100)) of the n judged documents of a topic,
-    and is redrawn until it contains a relevant document. Recall bases and ideal rankings come from the
-    sample.
+    A document whose judgment is removed stays in the pool as an unjudged document. A stratified sample keeps
+    max(f, floor(P n / 100)) of the n documents of each topic and grade, at most n, where f is 10 for the
+    lowest grade and 1 for higher grades. A uniform sample keeps max(1, floor(P n / 100)) of the n judged
+    documents of a topic, and is redrawn until it contains a relevant document. Recall bases and ideal
+    rankings come from the sample.
     """
 
     ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages of judgments to keep")

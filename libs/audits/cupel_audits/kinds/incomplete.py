@@ -27,14 +27,15 @@ STEPS = tuple(float(percent) for percent in range(100, 0, -5))
 class Incomplete(Audit):
     """Removes relevant and non-relevant judgments at random, in small steps, and ranks the runs again.
 
-    At p per cent, max(1, floor(p n / 100)) of a topic's n relevant documents keep all their judgments. So do
-    max(10, floor(p n / 100)) of its n judged non-relevant documents, at most n. A document is relevant if it
-    is relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect. A
-    repeat shuffles the documents once, so its samples are nested. A document whose judgment is removed stays
-    in the pool, unjudged.
+    At p per cent, max(1, floor(p n / 100)) of the n relevant documents of a topic keep all their judgments.
+    Of the m judged non-relevant documents, max(10, floor(p m / 100)) do, at most m. A document is relevant if
+    it is relevant to some subtopic. If the collection has no judgments by subtopic, a document is relevant if
+    it is relevant for the first aspect. A repeat shuffles the documents once, so its samples are nested. A
+    document whose judgment is removed stays in the pool as an unjudged document.
 
-    Unlike `downsampling`, it uses two strata instead of one for each grade, more steps, and subtopics. In
-    topics without non-relevant judgments, only relevant documents are sampled.
+    In contrast to `downsampling`, there are two strata instead of one for each grade, more steps, and
+    judgments by subtopic are used. In topics without non-relevant judgments, only relevant documents are
+    sampled.
     """
 
     percents: Percents = setting(STEPS, "percentages of the judgments to keep")
@@ -74,7 +75,7 @@ class Incomplete(Audit):
 
 
 def two_strata(subject: AuditSubject) -> Judged:
-    """Return all judged documents, with degree 1 if relevant (see `pools.relevant`) and 0 otherwise."""
+    """Return all judged documents, with grade 1 if relevant (see `pools.relevant`) and 0 otherwise."""
     judged = Judged.of(subject, None)
     is_relevant = relevant(subject)[judged.document]
-    return replace(judged, degree=is_relevant.astype(np.int64), relevant=is_relevant)
+    return replace(judged, grade=is_relevant.astype(np.int64), relevant=is_relevant)

@@ -52,7 +52,8 @@ class PoolDepth(Audit):
     gives the mean over topics of |pool_k| / |pool_K|, where K is the deepest depth. It gives the same share
     for relevant documents, over topics with a relevant document in pool_K. It also gives tau-b between the
     runs' scores under the judged documents of pool_k and under all judgments. A document is relevant if it is
-    relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect.
+    relevant to some subtopic. If the collection has no judgments by subtopic, a document is relevant if it is
+    relevant for the first aspect.
     """
 
     deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
@@ -108,7 +109,7 @@ class PoolDepth(Audit):
 
 
 def _mean_share(part: Ints, total: Ints) -> float | None:
-    """Return the mean of part / total over topics, leaving out topics whose total is 0; None if all are."""
+    """Return the mean of part / total over the topics whose total is not 0; None if all totals are 0."""
     shares = [a / b for a, b in zip(part.tolist(), total.tolist(), strict=True) if b]
     return math.fsum(shares) / len(shares) if shares else None
 

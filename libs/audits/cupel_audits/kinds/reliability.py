@@ -43,9 +43,9 @@ class ReliabilityResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
     undefined: the reason why nothing could be computed, or None. If it is not None, all fields after it are
-    missing. variances: of runs, topics and residual. curve: by coefficient, the value for each number of
-    topics; the first is the number of audited topics. needed: by coefficient, the number of topics needed for
-    the target.
+    missing. variances: the variances of runs, of topics, and of the residual. curve: by coefficient, its
+    value for each number of topics, where the first number is that of the audited topics. needed: by
+    coefficient, the number of topics needed for the target.
     """
 
     measure: str
@@ -244,7 +244,7 @@ def _component_rows(result: ReliabilityResult) -> Iterator[ComponentRow]:
 
 
 def _curve_rows(result: ReliabilityResult) -> Iterator[CoefficientRow]:
-    """Yield the coefficients for each number of topics, in rising order."""
+    """Yield the coefficients for each number of topics, in ascending order of the numbers."""
     for name, coefficient in COEFFICIENTS.items():
         for topics, (value, low, high) in sorted(dict(result["curve"][name]).items()):
             yield CoefficientRow(

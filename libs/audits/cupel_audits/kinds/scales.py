@@ -40,8 +40,8 @@ READING = (
 class PairTest(TypedDict):
     """The result of one test of all pairs of runs; JSON-serialisable.
 
-    pairs: number of pairs that differ, None where the test is undefined. statistic: None where it is
-    infinite. same: digest of the pairs, equal for tests that find the same pairs.
+    pairs: number of pairs that differ, None if the test is undefined. statistic: None if it is infinite or
+    undefined. same: digest of the pairs that differ, which is equal for tests that find the same pairs.
     """
 
     undefined: str | None
@@ -118,12 +118,12 @@ class Scales(OverTopics):
     differ by more than (q / sqrt 2) sqrt(2 V / T), where q is the upper alpha quantile of the studentised
     range with infinite degrees of freedom. ANOVA: two runs differ if their means differ by more than q
     sqrt(MSE / T), with the degrees of freedom of the error. The design `two_way` has effects of topics and
-    runs, `one_way` of runs only.
+    runs; `one_way` has effects of runs only.
 
-    If a measure has exact scores, Kruskal-Wallis ranks these. So the same pairs differ by RBP with p = 1/5
-    and by RBTO, as theory predicts, although floats cannot represent all differences of their scores. ANOVA
-    uses floats, which are scaled down if their squares would overflow. No result depends on the unit of the
-    scores.
+    If a measure has exact scores, Kruskal-Wallis ranks the exact scores. So the same pairs differ by RBP with
+    p = 1/5 and by RBTO, as theory predicts, although floats cannot represent all differences of their scores.
+    ANOVA uses floats, which are scaled down if their squares would overflow. No result depends on the unit of
+    the scores.
     """
 
     alpha: Alpha = setting(0.05, "probability of any false positive among all pairs")
@@ -178,7 +178,10 @@ def _score_levels(scores: RunScores) -> Floats:
 
 
 def _squarable(scores: RunScores) -> Floats:
-    """Return the scores, float64[topics, runs]; exact scores that overflow are divided by the largest one."""
+    """Return the scores, float64[topics, runs], scaled down if their squares would overflow.
+
+    Exact scores are then divided by the largest absolute value.
+    """
     if scores.undefined is None or not scores.exact:
         return scores.values
     flat = [int(value) for value in _flatten(scores)]
@@ -213,7 +216,7 @@ def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
 
 
 def _ratio(result: ScalesResult) -> float | None:
-    """Return the number of pairs by ANOVA divided by that by Kruskal-Wallis."""
+    """Return the number of pairs that differ by ANOVA as a multiple of the number by Kruskal-Wallis."""
     by_rank, by_mean = result["kw"]["pairs"], result["anova"]["pairs"]
     return by_mean / by_rank if by_rank and by_mean is not None else None
 
@@ -248,7 +251,7 @@ def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
 
 
 def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
-    """Return TEST(MEASURE) in pairs, TEST_percent(MEASURE), ratio(MEASURE), and pairs."""
+    """Return TEST(MEASURE), the number of pairs that differ; TEST_percent(MEASURE); ratio(MEASURE); pairs."""
     numbers: dict[str, float | int | None] = {}
     for result in results:
         measure = result["measure"]

@@ -41,7 +41,7 @@ READING = (
 
 
 class MeanLosses(NamedTuple):
-    """The mean loss of score of the runs left out of the pool, and of the other runs; a list in JSON."""
+    """The mean score loss of the runs left out of the pool, and that of the other runs; a list in JSON."""
 
     out: float
     left: float
@@ -50,7 +50,7 @@ class MeanLosses(NamedTuple):
 class UnlabelledStep(SampleStep):
     """The result of one step of a repeat.
 
-    pool: judged documents within the depth of any run. lost: losses of score by measure.
+    pool: number of judged documents among the first `depth` of any run. lost: mean score losses by measure.
     """
 
     pool: int
@@ -68,8 +68,8 @@ class UnlabelledSystems(Audit):
 
     At p per cent, max(1, min(S - 1, floor(p S / 100))) of S runs are left out. Judged documents keep their
     judgments if at least one remaining run has them among its first `depth`. A repeat draws one random order
-    of the runs and leaves out its first runs, so a run left out at one percentage is left out at all larger
-    ones.
+    of the runs and leaves out the first runs of this order, so a run left out at one percentage is left out
+    at all larger percentages.
     """
 
     percents: Percents = setting(STEPS, "percentages of the runs to leave out")
@@ -144,7 +144,7 @@ class UnlabelledSystems(Audit):
 def _judged_outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[str]:
     """Yield a warning if some judgments are lost at every percentage.
 
-    pool: judged documents within the pool depth of any run.
+    pool: number of judged documents among the first `depth` of any run.
     """
     if pool < about.judged:
         yield (

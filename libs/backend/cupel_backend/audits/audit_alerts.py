@@ -91,7 +91,10 @@ def remove(system: System, principal: Principal, id: str) -> None:
 
 
 def check_all(system: System) -> int:
-    """Check all rules that are not yet checked against the newest audit; return the number of tracks."""
+    """Check all rules that are not yet checked against the newest audit of their kind.
+
+    Return the number of tracks with such rules.
+    """
     with reading(system.engine) as connection:
         due = {row.track_id for row in connection.execute(_select_unchecked())}
     for track_id in due:

@@ -286,7 +286,10 @@ def _is_cancelled(system: System, id: str) -> bool:
 
 
 def _load_subject(blobs: Blobs, inputs: _AuditInput) -> AuditSubject:
-    """Return the prepared subject; raise AuditError if an earlier release prepared it with other topics."""
+    """Return the prepared subject; raise AuditError if its topics are not those of the qrels.
+
+    Earlier releases prepared subjects that included topics without judgments.
+    """
     other = None if inputs.other is None else inputs.other.blob
     subject = _unpack_subject(blobs, inputs.audit.subject_blob, inputs.version.blob, other)
     for part in filter(None, (subject, subject.other_subject)):

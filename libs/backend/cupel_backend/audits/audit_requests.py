@@ -196,8 +196,8 @@ def _insert_audit(connection: Connection, track: Row[Any], values: dict[str, Any
 def build_job_request(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> JobRequest:
     """Build the job with key `name` that prepares an audit or runs a part of it.
 
-    The audits of a track are a tenant of their own. Tenants take turns, so the board analyses of the track do
-    not wait for a whole audit.
+    The jobs of a track's audits have a separate tenant. Tenants take turns, so the board analyses of the
+    track do not wait until all parts of an audit are done.
     """
     key, tenant = f"audit/{name}", f"audits of {track.name}"
     return JobRequest(key=key, kind=kind, queue=QUEUE, tenant=tenant, payload=payload, track_id=track.id)

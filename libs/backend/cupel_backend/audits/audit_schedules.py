@@ -139,8 +139,9 @@ def remove(system: System, principal: Principal, id: str) -> None:
 def compute_next_run(cron: str, zone: str, after: datetime) -> datetime:
     """Return the first time later than `after`, in UTC, that a cron expression matches in a time zone.
 
-    Clock changes are handled as in Debian's cron. A fixed time that is skipped runs right after the change. A
-    fixed time that is repeated runs once. Expressions for every hour or minute follow the elapsed time.
+    Clock changes are handled as in Debian's cron. If the change skips a fixed time of day, the expression
+    matches right after the change. If the change repeats a fixed time, the expression matches once.
+    Expressions for every hour or minute match at equal intervals of elapsed time.
     Raises Invalid for an invalid expression or zone.
     """
     try:

@@ -18,7 +18,10 @@ from cupel_contract.states import AuditState
 
 @dataclass(frozen=True)
 class PartsProgress:
-    """Numbers of trials and parts of an audit, in total (None until the subject is prepared) and done."""
+    """Numbers of trials and parts of an audit: in total, and finished.
+
+    The totals are None until the subject is prepared.
+    """
 
     trials: int | None
     trials_done: int

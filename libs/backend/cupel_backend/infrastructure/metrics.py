@@ -37,7 +37,7 @@ WORK_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 3
 
 
 class StateSource(Protocol):
-    """The database and the clock from which gauges are computed; a `System` is one."""
+    """The database and the clock from which gauges are computed, such as a `System`."""
 
     @property
     def engine(self) -> Engine: ...
@@ -314,7 +314,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
 
 
 def _raised_alerts(source: StateSource) -> Metric:
-    """Count the alerts of each track that the newest audits raised."""
+    """Count, for each track, the alerts that were raised when they were last checked."""
     other = alarms.alias()
     last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     query = (

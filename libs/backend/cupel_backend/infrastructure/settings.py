@@ -216,7 +216,7 @@ class Settings(BaseSettings):
         return self.data.absolute() / "metrics"
 
     def liveness_file(self, role: str) -> Path:
-        """Return the file that a worker or scheduler touches when it works (see liveness_file.py)."""
+        """Return the file that a worker or scheduler touches regularly (see liveness_file.py)."""
         return self.data.absolute() / f"liveness-{role}"
 
     def in_use(self) -> bool:
@@ -231,7 +231,7 @@ class Settings(BaseSettings):
         }
 
     def prepare(self) -> None:
-        """Create the folders, and set the variable that tells prometheus_client where metrics are kept.
+        """Create the folders, and set the variable from which prometheus_client reads the folder of metrics.
 
         Raises WrongSetting if the data folder cannot be created or written to.
         """

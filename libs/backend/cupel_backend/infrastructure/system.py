@@ -23,9 +23,10 @@ NOT_READY = refusal("not-ready")
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """The dependencies of the functions of the backend, which take it as first argument.
+    """The dependencies of the backend in one process: database, blobs, broker, and so on.
 
-    Create one per process."""
+    Functions of the backend take a System as their first argument. Create one per process.
+    """
 
     settings: Settings
     engine: Engine
@@ -49,7 +50,7 @@ class System:
     def migrate(self) -> None:
         """Bring the tables up to date and create the folder or bucket of the blobs.
 
-        Several processes may call it, at any time.
+        Several processes may call this method at the same time.
         """
         migrate(self.engine)
         self.blobs.prepare()

@@ -1,9 +1,9 @@
 """The program of a check process, which reads untrusted files.
 
 It reads requests from standard input and writes verdicts to standard output, one JSON object per line. Files
-are named by path. The service reads only JSON from it, so a compromised process can do no more than report a
-wrong verdict. The process has neither the settings nor access to the database. `check_processes.Checkers`
-starts it.
+are named by path. The service reads only JSON from this process, so a compromised process can do no more than
+report a wrong verdict. The process has neither the settings nor access to the database.
+`check_processes.Checkers` starts it.
 """
 
 import ctypes

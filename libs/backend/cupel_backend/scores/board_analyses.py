@@ -75,7 +75,7 @@ class RankInformation:
 
     interval: confidence interval of the score; None if undefined. rank_interval: confidence interval of the
     rank; None if undefined. groups: letters of groups, where a is the best group; two submissions share a
-    letter exactly if they are not significantly different. in_best_set: whether the submission is not
+    letter if and only if they are not significantly different. in_best_set: whether the submission is not
     significantly worse than the best. If nothing was tested, groups is empty and in_best_set is None.
     """
 
@@ -280,7 +280,7 @@ def _find_scope(connection: Connection, track: Row[Any], cutoff: datetime) -> _S
     boards without any analysis may be due.
 
     If an evaluation is open, only boards of the current version may be due, because some tracks never stop
-    scoring. The last analysis must be older than `cutoff`, and so must the first evaluation after it.
+    scoring. Also, the last analysis and the first evaluation after this analysis must be older than `cutoff`.
     """
     versions = _select_versions(track)
     newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
@@ -322,7 +322,7 @@ def _find_due_boards(
 
 
 def _needs_job(job: Row[Any] | None, basis: str) -> bool:
-    """Return whether to queue the job of a board: it is not open, and it is not dead with the same basis."""
+    """Return whether to queue the job of a board: unless it is open, or dead with the same basis."""
     return job is None or (jobs.state_of(job) not in ("queued", "running") and not _has_failed(job, basis))
 
 
@@ -443,7 +443,7 @@ def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> d
 
 
 def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
-    """Unpack stored scores as float64[topics, systems], as logarithms for a geometric mean."""
+    """Unpack stored scores as float64[topics, submissions]; return logarithms for a geometric mean."""
     values = np.stack([np.frombuffer(vector, VECTOR) for vector in vectors], axis=1).astype(np.float64)
     if aggregate == "geometric mean":
         return np.array([[math.log(value) for value in topic] for topic in values.tolist()])

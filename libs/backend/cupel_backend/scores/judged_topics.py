@@ -1,8 +1,9 @@
-"""Recomputation of scores that an earlier release averaged over listed topics without judgments.
+"""Recomputation of scores that an earlier release averaged over topics that include unjudged topics.
 
-Earlier releases gave these topics a score, whereas vectors of scores now have the judged topics only. All
-stored values under a qrels version with such topics are therefore deleted, and its submissions are evaluated
-again. The values under other versions are kept.
+Unjudged topics are listed in the collection file but have no judgments. Earlier releases gave them a score.
+Now, vectors of scores contain the judged topics only. All stored values under a qrels version with such
+topics are therefore deleted, and its submissions are evaluated again. The values under other versions are
+kept.
 """
 
 from collections import defaultdict

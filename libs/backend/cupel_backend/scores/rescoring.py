@@ -122,7 +122,10 @@ def switch_version(system: System, track_id: int) -> bool:
 
 
 def switch_all_versions(system: System) -> int:
-    """Call `switch_version` for every track that waits, in case a worker died; return how many switched."""
+    """Call `switch_version` for every track whose newest published version is not current.
+
+    The scheduler calls this in case a worker died before its call. Return the number of switched tracks.
+    """
     with reading(system.engine) as connection:
         newest = select_newest_published(tracks.c.id).scalar_subquery()
         behind = or_(tracks.c.current.is_(None), tracks.c.current != newest)
@@ -142,7 +145,7 @@ def is_scoring(connection: Connection, track_id: int) -> bool:
 def read_first_finished(
     connection: Connection, versions: Select[Any], *, after: datetime | None
 ) -> datetime | None:
-    """Return when the first evaluation under `versions` finished, or the first one later than `after`."""
+    """Return when the first evaluation under `versions` finished, counting only those later than `after`."""
     done = [job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE]
     if after is not None:
         done.append(job_rows.c.finished_at > after)

@@ -60,8 +60,9 @@ MOST_PAIRS = 10
     "--test",
     type=click.Choice([*SIMULTANEOUS, *TESTS]),
     help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
-    "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. Both correct p-values over the "
-    "pairs of each measure.",
+    "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
+    "aligned-ranks: mean ranks with topics as blocks, after Friedman's test. These tests correct p-values "
+    "over the pairs of each measure.",
 )
 @click.option(
     "--correction",

@@ -27,7 +27,7 @@ RULES = (
     "relevant to no subtopic.",
     "A negative grade is a judgment with the lowest label.",
     "If a topic has no relevant document, or its ideal ranking has gain 0, the score is 0.",
-    "A topic that is missing from the run scores as an empty ranking, which is 0.",
+    "A topic that is missing from the run scores as an empty ranking, whose score is 0.",
     "Scores are averaged over all topics with a judgment. A listed topic without any judgment is shown, but "
     "never enters a mean. Topics of the run that the qrels lack are ignored.",
     "A cutoff k keeps the first k documents. A shorter ranking is not padded.",
@@ -134,7 +134,7 @@ class ReferencePage:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return the facts of the declaration as pairs of a label and a text."""
+        """Return the facts of the declaration as pairs of a heading and a text."""
         return [
             ("also called", ", ".join(self.aliases) or "-"),
             ("values", self._bounds),
@@ -185,7 +185,7 @@ class MeasureFamily:
 
 
 def families() -> list[MeasureFamily]:
-    """Return all families: measures of one aspect, then combining measures, then measures of subtopics."""
+    """Return all families: first of measures of one aspect, then of several aspects, then of subtopics."""
     members: dict[str, list[Declaration]] = {}
     for declaration in all_declarations():
         members.setdefault(declaration.compute.__module__, []).append(declaration)

@@ -6,10 +6,11 @@
 with their aggregates over topics. The derivation of a value follows `=`. A value with six decimals is
 rounded; one with fewer is exact. `|` separates topics; `-` is an empty ranking.
 
-By default, documents are judged for relevance on a scale from 0 to the highest grade. Aspects are declared
-before the judgments, with their labels from worst to best or a range, and the threshold after `from`:
-`relevance 0..3 from 2, trust low high; a=(3,high) b=(1,-)`, where `-` means not judged. Judgments by subtopic
-are in braces: `a={1,2} b={}`. A text in quotes may follow: `a={1}"apple tree" b"not judged"`.
+By default, documents are judged for relevance on a scale from 0 to the highest grade in the example. Other
+aspects are declared before the judgments: the name, the labels from worst to best, and optionally the
+threshold, which is the lowest relevant label. In `relevance: 0..3 (threshold 2), trust: low < high;
+a=(3,high) b=(1,-)`, the labels of relevance are 0 to 3, and `-` means not judged. Judgments by subtopic are
+in braces: `a={1,2} b={}`. A text in quotes may follow: `a={1}"apple tree" b"not judged"`.
 """
 
 import json
@@ -25,7 +26,7 @@ JUDGMENT = re.compile(
     r"(?:\"(?P<text>[^\"]*)\")?(?:\s|$)"
 )
 RESULT = re.compile(r"(\S+) (-?[\d.]+)(?: = (.+))?")
-SCALE = re.compile(r"(?P<name>\w+) (?P<labels>.+?)(?: from (?P<threshold>\S+))?")
+SCALE = re.compile(r"(?P<name>\w+): (?P<labels>.+?)(?: \(threshold (?P<threshold>[^\s()]+)\))?")
 RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 PLAIN, SUBTOPICS, DECLARED, TEXTS = "qrels.txt", "subtopics.txt", "collection.json", "texts.jsonl"
 
@@ -40,7 +41,7 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """Return the greatest rounding error of the printed number: half a unit of its last decimal, or 0."""
+        """Return the greatest accepted error of the printed number. It is rounded if it has six decimals."""
         return 5.1e-7 if len(self.printed.partition(".")[2]) >= 6 else 1e-12
 
 
@@ -153,9 +154,9 @@ def read(paragraph: str) -> Example:
 def _scale(text: str) -> tuple[str, dict[str, Any]]:
     match = SCALE.fullmatch(text)
     if match is None:
-        raise ValueError(f"expected a scale such as `relevance 0..3 from 2`, got {text!r}")
+        raise ValueError(f"expected a scale such as `relevance: 0..3 (threshold 2)`, got {text!r}")
     ends = RANGE.fullmatch(match["labels"])
-    labels = {"range": [int(end) for end in ends.groups()]} if ends else match["labels"].split()
+    labels = {"range": [int(end) for end in ends.groups()]} if ends else match["labels"].split(" < ")
     threshold = {"threshold": _label(match["threshold"])} if match["threshold"] else {}
     return match["name"], {"labels": labels, "unjudged": [NOTHING], **threshold}
 

@@ -91,8 +91,8 @@ def _without_coefficients(name: str, pairs: int, same: float | None, reason: str
 def _krippendorff(table: Floats) -> float:
     """Return the ordinal alpha of two complete sets of judgments (Krippendorff 2011).
 
-    The distance between two labels is the square of the number of labels assigned from the one to the other.
-    The two labels themselves count half.
+    The distance between two labels is the square of a number of judgments, counted in both sets. Judgments
+    with a label between the two count 1, judgments with one of the two count 1/2.
     """
     coincidences = table + table.T
     totals = coincidences.sum(axis=0)
@@ -116,7 +116,7 @@ def _common_labels(first: Qrels, second: Qrels, aspect: str) -> tuple[Ints, Ints
 
 
 def judged_labels(qrels: Qrels, aspect: str) -> dict[tuple[str, bytes], int]:
-    """Return the label index of each judged (topic, document); a negative grade is the lowest label."""
+    """Return the label index of each judged (topic, document); negative grades become the lowest label."""
     labels = qrels.labels[qrels.aspect_index(aspect)]
     documents, topics = qrels.documents.to_list(), qrels.topic_of.tolist()
     return {

@@ -71,7 +71,7 @@ def kruskal_wallis(scores: Sequence[Sequence[float]] | Floats, *, alpha: float =
     from scipy.stats import chi2, rankdata
 
     values = matrix(scores)
-    result = _empty_result(values, alpha, ())
+    result = empty_result(values, alpha, ())
     if result.undefined is not None:
         return result
     topics, systems = values.shape
@@ -85,7 +85,7 @@ def kruskal_wallis(scores: Sequence[Sequence[float]] | Floats, *, alpha: float =
     h = h / untied if untied > 0 else 0.0
     p = float(chi2.sf(h, systems - 1)) if untied > 0 else 1.0
     variance = n * (n + 1) / 12 - ties / (12 * (n - 1))
-    width = _critical_range(alpha, systems, float("inf")) * (max(variance, 0.0) / topics) ** 0.5
+    width = critical_range(alpha, systems, float("inf")) * (max(variance, 0.0) / topics) ** 0.5
     difference = (sums[result.first] - sums[result.second]) / topics
     return replace(result, difference=difference, width=width, statistic=h, p=p)
 
@@ -107,7 +107,7 @@ def anova(
     from scipy.stats import f as f_distribution
 
     values = matrix(scores)
-    result = _empty_result(values, alpha, scale_warnings(scale, "ANOVA"))
+    result = empty_result(values, alpha, scale_warnings(scale, "ANOVA"))
     if result.undefined is not None:
         return result
     topics, systems = values.shape
@@ -119,7 +119,7 @@ def anova(
     mse = error / df if error > CLOSE * max(system_squares, topic_squares, 1e-300) else 0.0
     difference = means[result.first] - means[result.second]
     difference = np.where(np.abs(difference) < CLOSE, 0.0, difference)
-    width = _critical_range(alpha, systems, df) * (mse / topics) ** 0.5
+    width = critical_range(alpha, systems, df) * (mse / topics) ** 0.5
     result = replace(result, difference=difference, width=width, df=df, mse=mse)
     if mse == 0.0:
         same = not difference.any()
@@ -162,7 +162,7 @@ def randomised_hsds(
     if len({scores.shape for scores in values}) > 1:
         raise ValueError("the measures have different numbers of topics or systems")
     warnings = [scale_warnings(scale, "Tukey's HSD") for scale in scales or ["interval"] * len(values)]
-    results = [_empty_result(scores, alpha, texts) for scores, texts in zip(values, warnings, strict=True)]
+    results = [empty_result(scores, alpha, texts) for scores, texts in zip(values, warnings, strict=True)]
     usable = [scores for scores, result in zip(values, results, strict=True) if result.undefined is None]
     ranges = iter(_permuted_ranges(np.stack(usable), replicates, seed) if usable else ())
     return [
@@ -207,7 +207,10 @@ def _permuted_ranges(values: Floats, replicates: int, seed: int) -> list[Floats]
 def _permutations(
     topics: int, systems: int, replicates: int, seed: int
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Yield random orders of the systems: (index of the first replicate, int32[topics, block, systems])."""
+    """Yield blocks of random orders of the systems, one order per topic and replicate.
+
+    A block is (index of its first replicate, int32[topics, block, systems]).
+    """
     size = max(1, (1 << 20) // max(topics * systems, 1))
     for block, begin in enumerate(range(0, replicates, size)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
@@ -217,14 +220,14 @@ def _permutations(
 
 
 @lru_cache(maxsize=256)
-def _critical_range(alpha: float, systems: int, df: float) -> float:
+def critical_range(alpha: float, systems: int, df: float) -> float:
     """Return the upper alpha quantile of the studentised range; cached because it is slow to compute."""
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(1 - alpha, systems, df))
 
 
-def _empty_result(values: Floats, alpha: float, warnings: tuple[str, ...]) -> AllPairs:
+def empty_result(values: Floats, alpha: float, warnings: tuple[str, ...]) -> AllPairs:
     """Return a result without statistics. Its `undefined` gives the reason if no test is possible."""
     topics, systems = values.shape
     first, second = np.triu_indices(systems, 1)

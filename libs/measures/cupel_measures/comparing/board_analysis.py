@@ -132,7 +132,7 @@ def _average_ranks(values: Floats) -> Floats:
 
 
 def board_order(values: Floats, test: AllPairs | MaxT) -> tuple[list[int], set[tuple[int, int]]]:
-    """Return the order of the systems, best first, and the pairs of positions that differ significantly."""
+    """Return the order of the systems, best first, and pairs of positions in it that differ significantly."""
     means = mean(values) if len(values) else np.zeros(values.shape[1])
     order = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
     place = np.argsort(order)

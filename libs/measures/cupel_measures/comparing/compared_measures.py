@@ -36,9 +36,9 @@ class ComparedMeasure:
     """A measure by which systems are compared. The fields name measures by their texts.
 
     uses_logarithms: whether the logarithms of its scores are compared. variants: the measure under each
-    aspect; for a measure that combines aspects, its component under each aspect. Empty for a single aspect.
-    unjudged: the measure `Unjudged` at the cutoff of the measure, or at DEPTH if it has none; None for
-    measures of subtopics.
+    aspect; for a measure that combines aspects, its component under each aspect. `variants` is empty if the
+    collection has a single aspect. unjudged: the measure `Unjudged` at the cutoff of the measure, or at DEPTH
+    if the measure has no cutoff; None for measures of subtopics.
     """
 
     text: str
@@ -92,7 +92,7 @@ def _variants(measure: Measure, aspects: Sequence[Aspect]) -> Iterator[tuple[str
 
 
 def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
-    """Return `Unjudged` for the aspect of the measure, or for the first aspect that it combines."""
+    """Return `Unjudged` for the aspect of the measure, or for the first aspect if it combines several."""
     arguments = measure.arguments
     combined = arguments.get("aspects") or [aspects[0].name]
     name = arguments.get("aspect") or combined[0]
@@ -103,5 +103,5 @@ def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
 
 
 def _with_aspect(measure: Measure, name: str, aspects: Sequence[Aspect]) -> Measure:
-    """Return the measure under an aspect; the first aspect of the collection is the default."""
+    """Return the measure under an aspect. The parameter is omitted for the first aspect, its default."""
     return measure if name == aspects[0].name else measure.having(aspect=name)

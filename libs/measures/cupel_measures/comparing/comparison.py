@@ -32,6 +32,7 @@ from cupel_measures.comparing.rank_correlation import (
     tau_b_by_topic,
 )
 from cupel_measures.comparing.resampling import Interval, intervals
+from cupel_measures.comparing.simultaneous.blocked_ranks import rank_test
 from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
@@ -73,6 +74,20 @@ class Difference:
     largest_differences: tuple[TopicDifference, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class FriedmanTest:
+    """Friedman's test of all systems, by aligned ranks if the comparison uses them.
+
+    mean_ranks: of every system; 1 is best. critical_difference: Nemenyi's, None for Conover's test.
+    """
+
+    statistic: float
+    df: float
+    p: float
+    mean_ranks: tuple[float, ...]
+    critical_difference: float | None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasureComparison:
     """The comparison of all systems by one measure.
@@ -80,9 +95,10 @@ class MeasureComparison:
     detectable: the smallest true difference that a paired t-test at level alpha, without correction, detects
     with power 0.8 on these topics; None if it is undefined. groups: the numbers of the groups of each system.
     Two systems share a group unless they differ significantly by the max-T test of all pairs, or by
-    randomised Tukey HSD if the comparison uses it. best_set: the systems that are not significantly worse
-    than the best by the max-T test. Both groups and best_set are empty for two systems, and if
+    another simultaneous test if the comparison uses one. best_set: the systems that are not significantly
+    worse than the best by the max-T test. Both groups and best_set are empty for two systems, and if
     `groups_undefined` gives a reason. warnings: operations that the scale type does not allow, and notes.
+    friedman: the test of all systems by ranks, if the comparison uses a rank test.
     """
 
     measure: ComparedMeasure
@@ -93,6 +109,7 @@ class MeasureComparison:
     best_set: tuple[int, ...]
     groups_undefined: str | None
     warnings: tuple[str, ...]
+    friedman: FriedmanTest | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +183,7 @@ def compare(
 
     scores: float64[topics, systems] for every text in `ComparedMeasure.required`. progress: called with the
     text of each measure when its comparison begins. Raises ValueError for fewer than two systems, repeated
-    names, and scores of another shape.
+    names, and scores that do not have the shape (topics, systems).
     """
     choices = choices or Choices()
     _check(systems, topics, scores, measures)
@@ -248,6 +265,7 @@ def _compare_measures(
             best_set=grouped.best_set,
             groups_undefined=grouped.undefined,
             warnings=_warnings(measure, [test.outcome for test in tests]),
+            friedman=_friedman(systems, values, choices) if choices.is_rank_test else None,
         )
 
 
@@ -332,10 +350,28 @@ def _group_systems(
     best = max_t(by_name, scale=measure.scale, with_p=False, **options)  # type: ignore[arg-type]
     if best.undefined is not None:
         return _Grouped(undefined=best.undefined)
-    is_hsd = choices.test_name == HSD
-    test = randomised_hsd(by_name, scale=measure.scale, **options) if is_hsd else best  # type: ignore[arg-type]
+    test: AllPairs | MaxT = best
+    if choices.test_name == HSD:
+        test = randomised_hsd(by_name, scale=measure.scale, **options)  # type: ignore[arg-type]
+    elif choices.is_rank_test:
+        test = rank_test(choices.test_name, by_name, alpha=choices.alpha)
     in_best_set = [place for place, column in enumerate(columns) if best.in_best_set[column]]
     return _Grouped(_groups(test, by_name, columns), tuple(in_best_set))
+
+
+def _friedman(systems: Sequence[str], values: Floats, choices: Choices) -> FriedmanTest | None:
+    """Return Friedman's test of all systems; None if it is undefined."""
+    names = sorted(systems)
+    test = rank_test(choices.test_name, _sort_by_name(systems, values), alpha=choices.alpha)
+    if test.statistic is None or test.df is None or test.p is None:
+        return None
+    return FriedmanTest(
+        statistic=test.statistic,
+        df=test.df,
+        p=test.p,
+        mean_ranks=tuple(float(test.mean_ranks[names.index(name)]) for name in systems),
+        critical_difference=test.width,
+    )
 
 
 def _groups(test: AllPairs | MaxT, values: Floats, columns: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -402,7 +438,7 @@ def _report_warnings(
 ) -> Iterator[str]:
     """Yield warnings about too few topics, and about intervals that may contradict the test."""
     tests = sum(len(comparison.differences) for comparison in comparisons)
-    least = least_p(choices.test_name, topics, choices.replicates)
+    least = 0.0 if choices.is_rank_test else least_p(choices.test_name, topics, choices.replicates)
     is_holm = choices.correction_name == "holm"
     if least * (tests if is_holm else 1) > choices.alpha:
         correction = f" after Holm's correction over {tests} tests" if is_holm and tests > 1 else ""

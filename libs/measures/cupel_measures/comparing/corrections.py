@@ -56,11 +56,11 @@ def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[in
 
     systems: number of systems. different: the pairs of systems that differ significantly. Systems and groups
     are numbered from 0 for the best (letters a, b, ...). Groups are maximal: each system outside a group
-    differs significantly from a member. If all groups are ranges of adjacent systems, as for Tukey's HSD, the
-    result is that of the insert-and-absorb method (Piepho 2004), which returns all maximal groups. In general
-    the number of maximal groups can be exponential. Groups are therefore added only until all pairs that do
-    not differ significantly share a group (Gramm et al. 2007). Raises ValueError unless each pair consists of
-    two of the systems.
+    differs significantly from at least one system in the group. If all groups are ranges of adjacent systems,
+    as for Tukey's HSD, the result is that of the insert-and-absorb method (Piepho 2004), which returns all
+    maximal groups. In general the number of maximal groups can be exponential. Groups are therefore added
+    only until all pairs that do not differ significantly share a group (Gramm et al. 2007). Raises ValueError
+    unless each pair consists of two of the systems.
     """
     similar = [(1 << systems) - 1 for _ in range(systems)]  # sets of systems as bits
     for first, second in different:

@@ -42,7 +42,7 @@ def paired(first: Sequence[float] | Floats, second: Sequence[float] | Floats) ->
 
 
 def matrix(scores: Sequence[Sequence[float]] | Floats) -> Floats:
-    """Return scores as float64[topics, systems]; raise ValueError for another number of dimensions."""
+    """Return scores as float64[topics, systems]; raise ValueError unless they have two dimensions."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2:
         raise ValueError(f"expected scores as topics x systems, got an array of shape {values.shape}")

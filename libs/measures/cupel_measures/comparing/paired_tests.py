@@ -42,7 +42,7 @@ def t_test(
     if _is_constant((x - y) / np.abs(x - y).max()):
         outcome = replace(outcome, warnings=(*outcome.warnings, ROUNDED))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # ROUNDED replaces the warning of scipy
+        warnings.simplefilter("ignore", RuntimeWarning)  # the outcome has the warning ROUNDED instead
         result = ttest_rel(x, y)
     low, high = result.confidence_interval(confidence)
     return replace(
@@ -100,7 +100,7 @@ TESTS: Mapping[str, Callable[..., Outcome]] = {
 
 
 def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
-    """Return the smallest p that a test can have on a number of topics; 0 for the t-test.
+    """Return the smallest p that a test can have with this number of topics; 0 for the t-test.
 
     replicates: number of replicates of the randomisation test and the simultaneous tests.
     """
@@ -136,7 +136,7 @@ def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> E
 
 
 def effect_size_at(first: Vector, second: Vector, confidence: float) -> EffectSize:
-    """Return `effect_size` without a check of the confidence, which is high for simultaneous intervals."""
+    """Return `effect_size` for any confidence; simultaneous intervals need more than `effect_size` allows."""
     from scipy.special import chdtri, nctdtrinc
 
     x, y = paired(first, second)

@@ -135,9 +135,9 @@ def _accelerated(values: Floats, value: float, replicated: Floats, confidence: f
     n = len(replicated)
     below = (np.searchsorted(replicated, value, "left") + np.searchsorted(replicated, value, "right")) / 2
     bias = ndtri(np.clip(below / n, 1 / (2 * n), 1 - 1 / (2 * n)))
-    deviations = deviations / np.abs(deviations).max()  # the cubes of larger deviations may overflow
+    deviations = deviations / np.abs(deviations).max()  # without this, their cubes may overflow
     squares = np.cumsum(deviations**2)[-1]
-    acceleration = np.cumsum(deviations**3)[-1] / (6 * squares**1.5)  # of the jackknife means
+    acceleration = np.cumsum(deviations**3)[-1] / (6 * squares**1.5)  # from the jackknife means
     tails = bias + ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
     low, high = np.quantile(replicated, ndtr(bias + tails / (1 - acceleration * tails))).tolist()
     return Interval(value, low, high)
@@ -182,9 +182,9 @@ def discriminative_power(
 
     The method is that of Maistro et al., CIKM 2021, section 4.3.2, with the statistic of
     `libs/measures/READINGS.md`, reading 6. scores: float64[topics, systems]. t is the mean difference divided
-    by its standard error. A replicate draws topics with replacement from the centred differences. asl is the
-    share of replicates whose |t| is at least the observed |t|. It is 1 if two systems never differ, and 0 if
-    they differ by the same amount on every topic.
+    by its standard error. A replicate draws topics with replacement, and its t is that of their centred
+    differences. asl is the share of replicates whose |t| is at least the observed |t|. It is 1 if two systems
+    never differ, and 0 if they differ by the same amount on every topic.
     """
     values, warnings = matrix(scores), scale_warnings(scale, "the paired bootstrap test")
     first, second = np.triu_indices(values.shape[1], 1)
@@ -232,7 +232,7 @@ def standard_deviation(variance: Floats, means: Floats) -> Floats:
 
 
 def studentised(means: Floats, deviation: Floats, topics: int) -> Floats:
-    """Return means / (deviation / sqrt(topics)): 0 if both are 0, infinite if only the deviation is 0."""
+    """Return means / (deviation / sqrt(topics)): 0 for a mean of 0, infinite if only the deviation is 0."""
     means = np.where(np.abs(means) < CLOSE, 0.0, means)
     constant = np.where(means == 0.0, 0.0, np.copysign(np.inf, means))
     t: Floats = np.divide(means * np.sqrt(topics), deviation, out=constant, where=deviation > 0)

@@ -31,11 +31,11 @@ def count_swaps(
 ) -> SwapCounts:
     """Count the pairs of systems that two disjoint sets of topics order differently.
 
-    first, second: float64[systems], the mean scores on each set. Bin b contains the pairs whose difference on
-    the first set is at least b * width and less than (b + 1) * width; the last bin has no upper bound. A pair
-    is swapped if the second set orders it the other way. Pairs that are tied on the first set are not
-    counted; pairs that are tied on the second set are not swapped. Raises ValueError for vectors of different
-    lengths.
+    first, second: float64[systems], the mean scores on each set. Bin b contains the pairs whose absolute
+    difference on the first set is at least b * width and less than (b + 1) * width; the last bin has no upper
+    bound. A pair is swapped if the second set orders it the other way. Pairs that are tied on the first set
+    are not counted; pairs that are tied on the second set are not swapped. Raises ValueError for vectors of
+    different lengths.
     """
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape or x.ndim != 1:

@@ -57,8 +57,8 @@ def smallest_difference(
 ) -> float | None:
     """Return the smallest true difference that the test detects with the target power.
 
-    The result is 0 if the test reaches that power without any difference. It is None for fewer than two
-    topics, and if alpha is so small that the critical t is not finite.
+    The result is 0 if the test has the target power for arbitrarily small differences. It is None for fewer
+    than two topics, and if alpha is so small that the critical t is not finite.
     """
     from scipy.optimize import brentq
     from scipy.special import stdtrit

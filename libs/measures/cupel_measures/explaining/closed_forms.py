@@ -45,7 +45,7 @@ class TiedHits:
     def condensed(self) -> "TiedHits":
         """The hits and tie groups after removing all unjudged documents.
 
-        No tie group may extend below `depth`.
+        The result is valid only if no tie group extends below `depth`.
         """
         hits = self.rows.hits
         kept = self.rows.pool.judged[hits.document] & (self.first <= self.depth)
@@ -100,7 +100,7 @@ class TieGroups:
     seen: Ints
 
     def places(self) -> tuple[Ints, Ints]:
-        """Return the group of each rank down to the cutoff, and its position in the group, from 0."""
+        """Return the group of each rank down to the cutoff, and the rank's position in the group, from 0."""
         group = np.repeat(np.arange(len(self.row)), self.seen)
         return group, np.arange(len(group)) - np.repeat(np.cumsum(self.seen) - self.seen, self.seen)
 

@@ -68,7 +68,7 @@ class LabelClass:
     """The label tuples with the same distance from the best tuple.
 
     labels: the tuples, each with one label per aspect. documents: int64[T, bands], number of retrieved
-    documents with these labels.
+    documents with one of these tuples, for each band of ranks.
     """
 
     distance: float
@@ -81,8 +81,8 @@ class LabelClass:
 class ClassBreakdown:
     """The label classes, best first, and the ranks of their documents.
 
-    bands: first and last rank of each band, down to the cutoff. unjudged: int64[T, bands], number of
-    documents that are not judged for any of the aspects and belong to no class.
+    bands: the first and last rank of each band of ranks, down to the cutoff. unjudged: int64[T, bands],
+    number of documents that are not judged for any of the aspects and belong to no class.
     """
 
     aspects: tuple[str, ...]
@@ -153,8 +153,9 @@ def _components(subject: ExplainedRun, measure: Measure, values: Floats) -> Comp
 def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
     """Return the share of each part in the sum of weight / score, float64[parts, T].
 
-    If the sum is infinite, the aspects with score 0 get equal shares and the others get none. A score of 0
-    counts if its weight is positive, or if the value is 0 although no such score is 0 (WHAM).
+    If the sum is infinite, the aspects with score 0 and a positive weight get equal shares, and all other
+    aspects get none. In WHAM, a score of 0 with weight 0 also makes the value 0. If only such scores are 0,
+    their aspects get equal shares.
     """
     zero = (scores <= 0) & (weights > 0)
     zero = np.where((values <= 0) & ~zero.any(axis=0), scores <= 0, zero)
@@ -191,7 +192,7 @@ def _tuples(
 ) -> dict[int, list[tuple[int, ...]]]:
     """Return the possible tuples of label indices by distance.
 
-    Return only the tuples of judged documents if there are more than MOST_TUPLES possible ones, and for
+    Only the tuples of judged documents are returned if there are more than MOST_TUPLES possible ones, and for
     `label_set=observed`.
     """
     qrels, name = subject.qrels, arguments["label_set"]

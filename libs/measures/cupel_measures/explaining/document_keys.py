@@ -18,8 +18,8 @@ LEAST = -9
 def document_keys(view: AspectView, measure: Measure, aspect: str | None = None) -> Keys | None:
     """Return sort keys of the pooled documents, with larger keys for better documents.
 
-    Let a document be moved above another one that is not better by any key. The value of the bound measure
-    then never falls. Return None for a measure without such keys.
+    If a document moves above another one that is not better by any key, the value of the bound measure does
+    not fall. Return None if the measure has no such keys.
     """
     declaration, arguments = measure.declaration, measure.arguments
     if SWAP in declaration.exempt:
@@ -39,9 +39,9 @@ def document_keys(view: AspectView, measure: Measure, aspect: str | None = None)
 
 
 def _in_pool(measure: Measure, pool: Pool) -> Keys:
-    """Return the labels as a key, and the gains that the measure sets as another one.
+    """Return the labels as a key. If the measure has the parameter `gains`, return the gains as a second key.
 
-    Such gains need not have the order of the labels.
+    The order of these gains can differ from that of the labels.
     """
     arguments = measure.arguments
     keys: Keys = [pool.labels]

@@ -40,8 +40,8 @@ class JudgmentBounds:
     subtopic), the share of unjudged documents among the documents retrieved down to the cutoff, and its mean
     over topics; the share is 0 for an empty ranking. as_lowest, as_highest: the scores of the two scenarios
     (see the module). as_highest is None if the measure does not allow the highest labels, for example because
-    a declared label set excludes them; `refused` is then the error message. least, greatest: bounds over all
-    labels; None if they are unknown.
+    a declared set of label tuples excludes them; `refused` is then the error message. least, greatest: bounds
+    over all labels; None if they are unknown.
     """
 
     cutoff: int | None
@@ -108,7 +108,7 @@ def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Meas
             if cutoff_of(measure) == cutoff:
                 try:
                     values[measure] = evaluate(qrels, joined, [measure]).values[measure]
-                except MeasureError as error:  # a declared label set can exclude the highest labels
+                except MeasureError as error:  # a declared set of label tuples can lack the highest labels
                     values[measure] = str(error)
     return values
 
@@ -123,8 +123,8 @@ def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
     The value of a measure that is declared as rising can still fall in four cases:
 
     - judged-only measures, because a judgment changes ranks;
-    - observed classes (TOMA), because they depend on all labels;
-    - gains in the parameters that fall along the scale, and any such gains within TOMA;
+    - TOMA with `label_set=observed`, because its classes depend on the labels of all documents;
+    - measures with the parameter `gains`, if these gains fall along the scale or the measure is within TOMA;
     - different cutoffs by aspect, because a document can join the recall base of one aspect only.
     """
     arguments, of = measure.arguments, inner_measures(measure)

@@ -22,8 +22,8 @@ class ProfileChange:
     """The value of a measure under another profile.
 
     value: aggregate over topics. difference: value minus the explained value. topics: the topics whose values
-    change, with their values under the other profile. because: the rules (RULES) of the other profile that
-    change a value when only this rule is changed.
+    change, with their values under the other profile. because: the rules (RULES) of the other profile that,
+    adopted one at a time, change a value.
     """
 
     profile: str
@@ -90,7 +90,7 @@ def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
-    """Return, by measure, the rules of `profile` that change its values when only this rule is changed."""
+    """Return, by measure, the rules of `profile` that, adopted one at a time, change a value."""
     rules: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
     affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():

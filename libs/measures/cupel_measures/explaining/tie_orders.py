@@ -44,7 +44,7 @@ class TieOrders:
 
     @cached_property
     def tied(self) -> NDArray[np.int64]:
-        """Indices of the tied hits, which can have another rank, in groups that begin at or above the cut."""
+        """Indices of tied hits, whose ranks depend on the order, in groups that begin at or above the cut."""
         reached = self.uncut.first <= (self.depth or self.uncut.first)
         return np.flatnonzero((self.uncut.last > self.uncut.first) & reached)
 

@@ -34,12 +34,12 @@ MeanMethod = Literal["exact", "closed form", "sampled"]
 class Ties:
     """The values over all orders of documents with equal scores.
 
-    value: the score of the run. range_by: how least and greatest were computed: "exact"; "bounds" if some
-    topics have outer bounds that perhaps no order reaches; "sampled" if some are the extremes of random
-    orders, which other orders can exceed. expected_by: "exact" if no value depends on the order or all orders
-    were scored; "closed form"; or "sampled". standard_error: standard error of the mean over random orders;
-    None unless expected_by is "sampled". shuffles: number of random orders of each sampled topic; None if no
-    topic is sampled. topics: number of topics whose value depends on the order.
+    value: the score of the run. range_by: how least and greatest were computed: "exact"; "bounds" if they are
+    outer bounds on some topics, which perhaps no order reaches; "sampled" if they are the extremes of random
+    orders on some topics, which other orders can exceed. expected_by: "exact" if no value depends on the
+    order or all orders were scored; "closed form"; or "sampled". standard_error: standard error of the mean
+    over random orders; None unless expected_by is "sampled". shuffles: number of random orders of each
+    sampled topic; None if no topic is sampled. topics: number of topics whose value depends on the order.
     """
 
     value: Series
@@ -78,9 +78,9 @@ class _KnownValues:
     """The values of a measure that are known without scoring several orders.
 
     exact: bool[T], topics whose least and greatest values are known. bounded: whether least and greatest are
-    outer bounds for all other topics; if not, they are the score of the run there. closed: float64[T],
-    expected values by a closed form; None if the measure has no closed form. unknown: topics whose orders
-    have to be scored.
+    outer bounds on all other topics; if not, they are the score of the run on those topics. closed:
+    float64[T], expected values by a closed form; None if the measure has no closed form. unknown: topics
+    whose orders have to be scored.
     """
 
     measure: Measure
@@ -203,7 +203,7 @@ class _TriedOrders:
 
 
 Trials = Mapping[int, _TriedOrders]
-"""By topic."""
+"""The tried orders of each topic."""
 
 
 def _try_orders(
@@ -280,7 +280,8 @@ def _expected(known: _KnownValues, value: Floats, trials: Trials, depends: Mask)
 def _geometric(value: Floats, trials: Trials) -> tuple[float, float]:
     """Return the expected geometric mean and its standard error.
 
-    Topics are independent, so the expected geometric mean is the product of the expected T-th roots.
+    Topics are independent, so the expected geometric mean is the product of the expected T-th roots of the
+    values.
     """
 
     def root(score: float) -> float:

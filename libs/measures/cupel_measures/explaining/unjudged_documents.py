@@ -85,7 +85,7 @@ class _MergedPools:
 
 
 def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedPools) -> Subtopics:
-    """Return the judgments, in which `documents` are relevant to all subtopics of their topics.
+    """Return the judgments with `documents` made relevant to all subtopics of their topics.
 
     documents: indices before ordering by `merged`.
     """

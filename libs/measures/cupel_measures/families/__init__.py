@@ -1,1 +1,1 @@
-"""The measures, one file per family. Each function declares itself."""
+"""The measures, one file per family. The decorator `measure` declares each measure."""

@@ -123,8 +123,8 @@ def alpha_nDCG(
     C(r-1) is the number of documents above rank r that are relevant to the same subtopic. `alpha` is the
     probability that one document on a subtopic satisfies the user; with `alpha=0`, repetition costs nothing.
     The best ranking is too expensive to compute, so the ideal ranking is greedy: at each rank it takes the
-    remaining judged document with the largest gain (ties after rounding to 12 decimals: the largest document
-    id).
+    remaining judged document with the largest gain (if gains are equal after rounding to 12 decimals, the one
+    with the largest id).
 
     Caveat: the greedy ranking is not always the best, so a ranking can score slightly above 1. Such values
     are reported unchanged; `cap=True` limits them to 1.
@@ -156,7 +156,7 @@ def alpha_DCG(
                       / (m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r))
 
     The divisor is the value of a ranking whose documents are all relevant to all m subtopics. The result
-    equals alpha-DCG of ndeval except at k = 1, where ndeval does not divide. It needs a cutoff.
+    equals alpha-DCG of ndeval except at k = 1, where ndeval does not divide. The division needs a cutoff.
     `normalise=False` leaves the sum undivided and unbounded. NG is defined in alpha_nDCG.
 
     Caveat: few collections have documents relevant to all subtopics, so good rankings stay well below 1.
@@ -258,7 +258,7 @@ def NRBP(
     = beta.
 
     Equation 3 of Hui prints C(r) in place of C(r-1), which gives 1 - alpha times this value. `literal=True`
-    computes it as printed (READINGS.md, reading 24).
+    computes the equation as printed (READINGS.md, reading 24).
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: NRBP 0.488281 = 0.75 / 3 * (1 + 1.5/2 + 1.5/8
     + 0.5/32), NRBP(literal=True) 0.244141 = 0.5 * 0.75 / 3 * (1 + 1.5/2 + 1.5/8 + 0.5/32), NRBP(beta=0.8)
@@ -288,7 +288,7 @@ def nNRBP(
         nNRBP = (sum over all ranks r of beta^(r-1) NG(r)) / (the same sum of the ideal ranking)
 
     NG and the ideal ranking are defined in alpha_nDCG. A topic without a relevant document scores 0; ndeval
-    reports no number for it.
+    reports no number for such a topic.
 
     Caveat: the ideal ranking is greedy, so a value can be slightly above 1; `cap=True` limits it to 1.
 
@@ -302,9 +302,10 @@ def nNRBP(
 def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
     """Intent-aware average precision: the mean of AP over the m subtopics, each with its own R.
 
-        AP of a subtopic = 1/R * sum over ranks r of documents relevant to it of (relevant to it in 1..r) / r
+        AP of a subtopic = 1/R * sum of (relevant in 1..r) / r over the ranks r of relevant documents
 
-    All subtopics are equally likely.
+    Relevant documents are those that are relevant to the subtopic, and R is their number. All subtopics are
+    equally likely.
 
     Caveat: a subtopic with one relevant document counts as much as one with a hundred. Documents that repeat
     a subtopic gain as much as new ones, so novelty is not rewarded.

@@ -55,20 +55,21 @@ def LMD(
 ) -> Floats:
     """Language-model divergence: the closeness of the texts of a ranking to those of the subtopics.
 
-        LMD = min(1, raw / raw of the mean of all subtopics)
+        LMD = min(1, raw / raw of the mean model of all subtopics)
         raw = mean over subtopics of 1 - JSD(ranking, subtopic)
         ranking = (sum over r <= depth of model(r) / log2(1 + r)) / (sum over r <= depth of 1 / log2(1 + r))
 
     1. The model of a document is the relative frequency of each of its words. With `smoothing` s, it is 1 - s
        times this frequency plus s times the relative frequency of the word in all texts. The model of a
-       document without words, or with an unknown text, is a special word that occurs in no text.
+       document without words, or with an unknown text, gives probability 1 to a special word that occurs in
+       no text.
 
     2. The model of a subtopic is the mean of the models of its relevant documents (judgment at least `rel`,
        default 1) that have words. Subtopics without such documents are ignored.
 
     3. The model of the ranking is a mixture of the models at ranks 1 to `depth`, with weights proportional to
-       1 / log2(1 + rank). A rank below the end of the run keeps its weight and has the special word.
-       Judgments do not matter.
+       1 / log2(1 + rank). A rank below the end of the run keeps its weight, and its model gives probability 1
+       to the special word. Judgments do not matter.
 
     4. Closeness is 1 - the Jensen-Shannon divergence to base 2 (`divergence=jsd`), or exp(-KL(theta ||
        ranking)) in nats, where theta is the subtopic (`divergence=kl`). `kl` needs smoothing, because a word
@@ -82,9 +83,9 @@ def LMD(
     `terms=M` keeps the M terms with the largest mean over the subtopics of p(w) log2(p(w) / p(w|C)), ties in
     alphabetical order. p(w) is the relative frequency in the subtopic, and p(w|C) the relative frequency in
     all texts. All models are restricted to these terms and the special word, and renormalised. A subtopic
-    that keeps no term has closeness 0 to everything. `stop=n` removes the n most frequent terms of the
-    collection from every document first. `weights=documents` weights a subtopic by the number of documents in
-    its model.
+    that keeps no term has closeness 0 to every ranking. `stop=n` removes the n most frequent terms of the
+    collection from every document before step 1. `weights=documents` weights a subtopic by the number of
+    documents in its model.
 
     Use: unjudged documents count by their texts. With few judgments, LMD therefore orders systems nearly as
     it does with all judgments. This order agrees only in part with the order by alpha_nDCG. If all judgments
@@ -130,21 +131,22 @@ def soft_alpha_nDCG(
     stop: Stop = 0,
     rel: Rel | None = None,
 ) -> Floats:
-    """alpha_nDCG with labels predicted from texts: how much of each subtopic a document covers.
+    """alpha_nDCG with labels predicted from texts: how closely a document matches each subtopic.
 
-        soft_alpha_nDCG@k = min(1, DCG / DCG of the ideal), DCG = sum over r <= k of NG(r) / log2(1 + r)
+        soft_alpha_nDCG@k = min(1, DCG / DCG of the ideal ranking)
+        DCG = sum over r <= k of NG(r) / log2(1 + r)
         NG(r) = sum over subtopics i of s_i(r) (1 - alpha)^(sum over q < r of s_i(q))
 
     s_i(r), from 0 to 1, is the closeness of the document at rank r to subtopic i. Models, closeness,
     `smoothing`, `divergence`, `terms`, `stop` and `rel` are those of LMD. Every ranked document counts by its
-    text, judged or not; a document without a text covers nothing. `alpha` is the probability that one
-    document on a subtopic satisfies the user.
+    text, judged or not; a document without a text has closeness 0 to every subtopic. `alpha` is the
+    probability that one document on a subtopic satisfies the user.
 
     The ideal ranking is greedy and contains the documents judged relevant to any subtopic. At each rank it
-    takes the remaining document with the largest gain (ties after rounding to 12 decimals: the largest
-    document id). A topic without a subtopic model scores 0, and so does an empty run.
+    takes the remaining document with the largest gain (if gains are equal after rounding to 12 decimals, the
+    one with the largest id). A topic without a subtopic model scores 0, and so does an empty run.
 
-    Because of frequent words, each document seems to cover a little of every subtopic. Removing stop words
+    Because of frequent words, each document is a little close to every subtopic. Removing stop words
     therefore matters more than for LMD, and brings the order of systems much closer to the order by
     alpha_nDCG. The default is 0 for the same reason as in LMD.
 

@@ -21,9 +21,9 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
         Compat = RBO(run, ideal) / RBO(ideal, ideal)
 
     n is the length of the longer ranking. The ideal ranking contains the documents with a positive gain,
-    greatest first. Documents with equal gains are in the order of the run, and those missing from the run are
-    last. The RBO is divided by the RBO of the ideal ranking with itself, so a perfect ranking scores 1;
-    `normalize=False` omits this division.
+    greatest first. Documents with equal gains are in the order of the run; among them, documents missing from
+    the run are last. The RBO is divided by the RBO of the ideal ranking with itself, so a perfect ranking
+    scores 1; `normalize=False` omits this division.
 
     Caveat: only the order of the gains matters, not their size.
 
@@ -56,12 +56,13 @@ def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
 def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
     """Q-measure: average precision with gains, relative to the ideal ranking at the same rank.
 
-        Q = 1/R * sum over ranks i with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i))
+        Q = 1/R * sum of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i)) over ranks i with a positive gain
+
 
     n(i) is the number of documents in 1..i with a positive gain, cg(i) the sum of their gains, and R the
     number of judged documents with a positive gain. ideal cg(i) is cg(i) of the ideal ranking. With a cutoff,
-    ranks beyond it are ignored and the divisor is min(R, k), as in NTCIREVAL; AP@k divides by R, as in
-    trec_eval. `beta=0` gives AP. `gains` replaces the gains of some labels.
+    ranks beyond it are ignored and the divisor is min(R, k), as in NTCIREVAL. In contrast, AP@k divides by R,
+    as in trec_eval. `beta=0` gives AP. `gains` replaces the gains of some labels.
 
     Example: a=2 b=1 c=1 z=0; run x b a: Q 0.371429 = ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, Q@2 0.2 =
     (1 + 1) / (2 + 3) / 2, Q(beta=0) 0.388889 = (1/2 + 2/3) / 3.

@@ -41,7 +41,7 @@ LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, 
 
 
 def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
-    """Interval if two different gains occur, including 0 for unjudged documents; otherwise neither."""
+    """Interval if exactly two gains occur, including 0 for unjudged documents; otherwise neither."""
     return scale_types.total_gain(label_gains.exactly(aspect, None))
 
 
@@ -91,8 +91,8 @@ def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
 
         gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c)
 
-    RB is the sum of the gains of all judged documents, including those beyond N. A topic with RB = 0 scores
-    0. The greatest possible value is 1/g(a_c).
+    RB is the sum of the gains of all judged documents, whether or not they are among the first N. If RB is 0,
+    the score is 0. The greatest possible value is 1/g(a_c).
 
     This is the formula as printed. It divides the gains of the run by g(a_c), but not the gains in RB. So it
     cannot reach 1 if g(a_c) is above 1 (READINGS.md, reading 9). `normalised=True` omits the division by
@@ -238,9 +238,10 @@ def SBTO(rows: Rows, *, cutoff: Cutoff) -> Floats:
         SBTO@N = sum over j <= N of C(d_j + N - j, N - j + 1) for the degrees d_1 >= ... >= d_N of the run
 
     Sets of N documents are ordered by the counts of the highest degree in which they differ. SBTO is the
-    position in this order, from 0 to C(N+c, N) - 1. The paper sorts the degrees in ascending order under
-    equation 2. That is not the rank function of its own order: {a1, a1} and {a2, a0} would both score 2
-    (READINGS.md, reading 8). With two labels, SBTO is the number of relevant documents.
+    position in this order, from 0 to C(N+c, N) - 1. Under equation 2, the paper sorts the degrees in
+    ascending order instead. The result would not be the position in the order that the paper defines: {a1,
+    a1} and {a2, a0} would both score 2 (READINGS.md, reading 8). With two labels, SBTO is the number of
+    relevant documents.
 
     Caveat: the value is an integer that a float may not hold exactly. Compare and average exact values; the
     float is the exact value, correctly rounded. If the greatest possible value has more than 300 digits, only

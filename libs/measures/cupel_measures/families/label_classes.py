@@ -19,7 +19,7 @@ from cupel_measures.model import Aspect, LabelSet
 Deviations = tuple[tuple[int, ...], ...]
 """Per aspect and label index: the contribution of the label to the distance, as an integer."""
 
-# per distance: the contribution of one aspect, and the combination of contributions
+# by name of the distance: the contribution of one aspect, and the combination of contributions
 DISTANCES: dict[str, tuple[Callable[[int], int], Callable[[int, int], int]]] = {
     "euclidean": (lambda deviation: deviation * deviation, lambda total, more: total + more),
     "manhattan": (lambda deviation: deviation, lambda total, more: total + more),
@@ -28,7 +28,7 @@ DISTANCES: dict[str, tuple[Callable[[int], int], Callable[[int, int], int]]] = {
 
 
 COMBINED = {"euclidean": np.add, "manhattan": np.add, "chebyshev": np.maximum}
-"""The same combinations, as functions of arrays."""
+"""The combinations in DISTANCES, as functions of arrays."""
 
 
 def deviations(
@@ -68,7 +68,7 @@ def distance_of(labels: Sequence[int], table: Deviations, distance: str) -> int:
 def all_distances(table: Deviations, distance: str) -> list[int]:
     """Return the distances of all label tuples, ascending, without enumerating the tuples.
 
-    Raises MeasureError if one more aspect would need more than MAX_SUMS sums.
+    Aspects are added one by one. Raises MeasureError if adding one needs more than MAX_SUMS sums.
     """
     combine = COMBINED[distance]
     fits_int64 = sum(max(deviation) for deviation in table) < 2**62
@@ -108,7 +108,7 @@ def distinct(labels: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], NDArray[
 def declared_distances(
     label_set: LabelSet, names: Sequence[str], table: Deviations, distance: str, seen: set[tuple[int, ...]]
 ) -> list[int]:
-    """Return the distances of a declared label set, ascending.
+    """Return the distances of a declared set of label tuples, ascending.
 
     Raises MeasureError if the set is for other aspects, or if a judged tuple is outside the set.
     """

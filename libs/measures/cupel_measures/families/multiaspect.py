@@ -78,10 +78,10 @@ def CAM(
     Caveat: a high score under one aspect compensates a low one under another, even if no document is good
     under both. `TOMA` combines the labels of each document instead.
 
-    Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
-    d1 d2 d3: nDCG 0.814567 = (1 + 3/log2(3) + 3/2) / (3 + 3/log2(3) + 1/2), nDCG(aspect=correctness) 1 = 1,
-    CAM(of=nDCG) 0.907284 = (0.8145671 + 1) / 2, CAM(of=nDCG,weights={correctness:0.3,relevance:0.7}) 0.870197
-    = 0.7 * 0.814567 + 0.3 * 1.
+    Example: relevance: nr < mr < fr < hr (threshold fr), correctness: nc < pc < c (threshold c); d1=(mr,c)
+    d2=(hr,pc) d3=(hr,nc); run d1 d2 d3: nDCG 0.814567 = (1 + 3/log2(3) + 3/2) / (3 + 3/log2(3) + 1/2),
+    nDCG(aspect=correctness) 1 = 1, CAM(of=nDCG) 0.907284 = (0.8145671 + 1) / 2,
+    CAM(of=nDCG,weights={correctness:0.3,relevance:0.7}) 0.870197 = 0.7 * 0.814567 + 0.3 * 1.
     """
     parts = weighted(view, aspects, weights)
     terms = np.stack([share * view.score(inner(of, aspect), aspect) for aspect, share in parts if share > 0])
@@ -114,9 +114,9 @@ def MM(
 
     Caveat: if the score under one aspect is 0, the value is 0, however high the other scores are.
 
-    Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
-    d1 d2 d3: MM(of=nDCG) 0.897809 = 2 / (1/0.814567 + 1/1); run d1 d3: AP 0.25 = 1/2 / 2,
-    AP(aspect=correctness) 1 = 1/1, MM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1); run d1: MM(of=AP) 0 = 0.
+    Example: relevance: nr < mr < fr < hr (threshold fr), correctness: nc < pc < c (threshold c); d1=(mr,c)
+    d2=(hr,pc) d3=(hr,nc); run d1 d2 d3: MM(of=nDCG) 0.897809 = 2 / (1/0.814567 + 1/1); run d1 d3: AP 0.25 =
+    1/2 / 2, AP(aspect=correctness) 1 = 1/1, MM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1); run d1: MM(of=AP) 0 = 0.
     """
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights) if share > 0]
     scores = np.stack([view.score(inner(of, aspect), aspect) for aspect, _ in parts])
@@ -142,10 +142,11 @@ def WHAM(
     scores under each aspect (READINGS.md, reading 21). The library function `wham_of_means` computes this. No
     parameter selects it, because the result is not a mean over topics. For CAM both values are equal.
 
-    Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
-    d1 d3: WHAM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1), WHAM(of=AP,weights={correctness:0.8,relevance:0.2}) 0.625
-    = 1 / (0.2/0.25 + 0.8/1); run d1: WHAM(of=AP,weights={correctness:1,relevance:0}) 0 = 0,
-    MM(of=AP,weights={correctness:1,relevance:0}) 1 = 1 / (1/1).
+    Example: relevance: nr < mr < fr < hr (threshold fr), correctness: nc < pc < c (threshold c); d1=(mr,c)
+    d2=(hr,pc) d3=(hr,nc); run d1 d3: WHAM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1),
+    WHAM(of=AP,weights={correctness:0.8,relevance:0.2}) 0.625 = 1 / (0.2/0.25 + 0.8/1); run d1:
+    WHAM(of=AP,weights={correctness:1,relevance:0}) 0 = 0, MM(of=AP,weights={correctness:1,relevance:0}) 1 = 1
+    / (1/1).
     """
     parts = weighted(view, aspects, weights)
     scores = np.stack([view.score(inner(of, aspect), aspect) for aspect, _ in parts])
@@ -180,7 +181,7 @@ def inner(of: Any, aspect: str) -> Measure:
 
 
 def within(of: Any, values: Floats) -> Floats:
-    """Return `values`, limited to the greatest value of `of`, which rounding could exceed by one ulp."""
+    """Return `values`, limited to the upper bound of `of`, because rounding can exceed it by one ulp."""
     measures = [measure for _, measure in of] if isinstance(of, ArgumentPairs) else [of]
     greatest: float = max(measure.declaration.bounds[1] for measure in measures)
     return np.minimum(values, greatest)
@@ -250,16 +251,16 @@ def TOMA(
     labels in the `embedding`, which are 0, 1, 2, ... unless the aspect or the parameter sets others.
     `distance` is `euclidean`, `manhattan` or `chebyshev`, and is computed exactly (READINGS.md, reading 4).
 
-    `weighting` sets the weight of class c of m, best first. `step1` is m - c (default for graded measures).
-    `top_half` is 1 if c <= ceil(m/2), else 0 (default for binary measures). `positive` is 1 if c < m, else 0.
-    A list of integers sets other weights. The example in the paper uses `top_half`, and its experiments
-    `positive` (READINGS.md, reading 3).
+    `weighting` sets the weight of class c, from 1 for the best class to m for the worst. `step1` is m - c
+    (default for graded measures). `top_half` is 1 if c <= ceil(m/2), else 0 (default for binary measures).
+    `positive` is 1 if c < m, else 0. A list of integers sets other weights. The example in the paper uses
+    `top_half`, and its experiments `positive` (READINGS.md, reading 3).
 
-    `label_set` determines which tuples exist, and so the classes (READINGS.md, reading 2). `cartesian`
-    selects all tuples, and `observed` the tuples in the judgments. Any other name selects a label set of the
-    collection file; Table 3 of the paper requires one. A judged tuple outside the named set is an error, and
-    so are fewer than two classes. An unjudged document has weight 0, even if `weighting` is a list with a
-    larger weight for the worst class.
+    `label_set` selects a set of label tuples, which determines the classes (READINGS.md, reading 2).
+    `cartesian` selects all possible tuples, and `observed` the tuples in the judgments. Any other name
+    selects a set of tuples that the collection file declares; Table 3 of the paper requires such a set. A
+    judged tuple outside the declared set is an error, and so are fewer than two classes. An unjudged document
+    has weight 0, even if `weighting` is a list with a larger weight for the worst class.
 
     Caveat: by default an aspect with more labels has larger distances and so more influence. An `embedding`
     can give all aspects the same influence.
@@ -267,8 +268,8 @@ def TOMA(
     In the example, Manhattan distances 0 to 3 make four classes with weights 3, 2, 1, 0. Squared Euclidean
     distances 0, 1, 2, 4, 5 make five classes with weights 4 to 0.
 
-    Example: relevance 0..2, correctness 0..1; a=(2,0) b=(1,1) c=(0,1); run c a: TOMA(of=nDCG) 0.536418 = (1 +
-    3/log2(3)) / (3 + 3/log2(3) + 1/2), TOMA(of=nDCG,distance=manhattan) 0.601261 = (1 + 2/log2(3)) / (2 +
+    Example: relevance: 0..2, correctness: 0..1; a=(2,0) b=(1,1) c=(0,1); run c a: TOMA(of=nDCG) 0.536418 = (1
+    + 3/log2(3)) / (3 + 3/log2(3) + 1/2), TOMA(of=nDCG,distance=manhattan) 0.601261 = (1 + 2/log2(3)) / (2 +
     2/log2(3) + 1/2), TOMA(of=AP) 0.25 = 1/2 / 2, TOMA(of=AP,weighting=positive) 0.666667 = (1/1 + 2/2) / 3.
     """
     pool = weighed(

@@ -38,7 +38,8 @@ class Errors:
     """Adjacent documents that are in the wrong order under at least one aspect.
 
     row: int64[n]. rank: int64[n], the rank of the upper document. sizes: float64[n] per aspect, the size of
-    each error in positions (eps in the paper; 0 if the order is right). rows: the number of rows.
+    each error in positions (eps in the paper; 0 if the order is right under the aspect). rows: the number of
+    rows.
     """
 
     row: Ints
@@ -161,7 +162,7 @@ def NLRE(
     equally bad documents scores 1, and so does any list of bad documents in their best order. Correcting one
     pair can lower the score.
 
-    Example: relevance 0..4, credibility 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
+    Example: relevance: 0..4, credibility: 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
     NLRE 0.811816 = 1 - ((0.5 * 3.5 - 0.25) + (3.5 * 0.5 - 0.25) / log2(3)) / 13,
     NLRE(weights={credibility:0.1,relevance:0.9}) 0.777748 = 1 - ((0.9 * 3.1 - 0.09) + (3.9 * 0.1 - 0.09) /
     log2(3)) / 13; run e f: NLRE 1 = 1 - 0/2.
@@ -196,7 +197,7 @@ def NGRE(
     Caveat: only adjacent documents are compared, and there is no ideal ranking of the collection. A list of
     equally bad documents scores 1. Correcting one pair can lower the score.
 
-    Example: relevance 0..4, credibility 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
+    Example: relevance: 0..4, credibility: 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
     NGRE 0.410897 = 1 - ((1 + 0.5 * 3/log2(3)) * (1 + 0.5 * 3) - 1) / ((1 + 0.5 * (3 + 1/2)) ^ 2 - 1),
     NGRE(weights={credibility:0.1,relevance:0.9}) 0.453653 = 1 - ((1 + 0.9 * 3/log2(3)) * (1 + 0.1 * 3) - 1) /
     ((1 + 0.9 * 3.5) * (1 + 0.1 * 3.5) - 1); run e f: NGRE 1 = 1 - 0/1.25.
@@ -259,7 +260,7 @@ def NWCS(
     of the list itself: missing documents cost nothing, and a list of equally bad documents with a gain scores
     1.
 
-    Example: relevance 0..4, credibility 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
+    Example: relevance: 0..4, credibility: 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
     NWCS 0.922344 = (2 + 2.5/log2(3) + 3/2 + 2/log2(5)) / (3 + 2.5/log2(3) + 2/2 + 2/log2(5)); run e f: NWCS 0
     = 0.
     """

@@ -79,7 +79,7 @@ def _precision_sum(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean of the precision at the ranks of all relevant documents.
 
-        AP@k = 1/R * sum over ranks i <= k with a relevant document of (relevant in 1..i) / i
+        AP@k = 1/R * sum of (relevant in 1..i) / i over the ranks i <= k of relevant documents
 
     R counts all relevant judged documents, even with a cutoff. A relevant document that is not retrieved adds
     0. `rel` sets another threshold: with labels 0 to 2, `AP` is the lenient version and `AP(rel=2)` the harsh
@@ -255,7 +255,7 @@ def nDCG(
 
 
 def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False) -> Floats:
-    """Return float64[labels]: the gain of each label, with `gains` in place of the aspect's.
+    """Return float64[labels]: the gain of each label. `gains` replaces gains of the aspect.
 
     Labels in `gains` that the aspect does not have are ignored.
     """
@@ -425,11 +425,11 @@ def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Rank-biased precision, for a user who continues to the next document with probability p.
 
-        RBP@k = (1 - p) * sum over ranks i <= k of relevant documents of p^(i - 1)
+        RBP@k = (1 - p) * sum of p^(i - 1) over the ranks i <= k of relevant documents
 
     Relevance is binary; `gRBP` uses gains. The RBP that TREC-COVID published is graded, so it is
     `gRBP(p=0.5)`, not `RBP(p=0.5)`. The ideal ranking is infinite, so a topic with few relevant documents
-    stays far below 1. `RBPResidual` with the same p gives the amount that unjudged documents could add.
+    stays far below 1. `RBPResidual` with the same p is the largest amount that unjudged documents could add.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RBP 0.4304 = (1 - 0.8) * (1 + 0.8^2 + 0.8^3), RBP(p=0.5)@3
     0.625 = 0.5 * (1 + 0.5^2).

@@ -54,9 +54,8 @@ def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
 
         SetF = (b + 1) P R / (R + b P), 0 if P or R is 0
 
-    P is SetP, R is SetR, and b is `beta`. It enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is
-    elsewhere called F with beta 2. `SetF(aspect=credibility)` is the F-1 of credibility in Lioma et al.; see
-    SetG.
+    P is SetP, R is SetR, and b is `beta`. As in trec_eval, b is not squared: `SetF(beta=4)` is elsewhere
+    called F with beta 2. `SetF(aspect=credibility)` is the F-1 of credibility in Lioma et al.; see SetG.
 
     Example: a=1 b=1 z=0; run a x z: SetF 0.4 = 2 * 1/3 * 1/2 / (1/2 + 1/3), SetF(beta=4) 0.454545 = 5 * 1/3 *
     1/2 / (1/2 + 4 * 1/3).
@@ -76,8 +75,8 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
     positive. It is a true positive if its label reaches the threshold of the aspect, or `rel`. P is SetP, and
     R is SetR with this threshold. The value is 0 if P or R is 0.
 
-    Example: credibility 1..4 from 3; a=4 b=1 c=3 d=2 e=1; run a b c d e: SetG 0.632456 = sqrt(2/5 * 2/2),
-    SetF 0.571429 = 2 * 2/5 * 1 / (1 + 2/5); run a: SetG 0.707107 = sqrt(1/1 * 1/2).
+    Example: credibility: 1..4 (threshold 3); a=4 b=1 c=3 d=2 e=1; run a b c d e: SetG 0.632456 = sqrt(2/5 *
+    2/2), SetF 0.571429 = 2 * 2/5 * 1 / (1 + 2/5); run a: SetG 0.707107 = sqrt(1/1 * 1/2).
     """
     return np.sqrt(SetP(rows, rel=rel) * SetR(rows, rel=rel))
 
@@ -257,9 +256,9 @@ def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None, negatives: Negatives =
 
         Unjudged@k = (not judged in 1..k) / k
 
-    The divisor is k, as in trec_eval's unj. Without a cutoff it is the number of retrieved documents. A
-    negative grade is not a judgment, under every profile, unless `negatives=judged`. So Judged and Unjudged
-    need not sum to 1.
+    The divisor is k, as in trec_eval's unj. Without a cutoff it is the number of retrieved documents. Under
+    every profile, a negative grade is not a judgment unless `negatives=judged`. So Judged and Unjudged need
+    not sum to 1.
 
     Example: a=1 b=0 n=-1; run a x n: Unjudged@2 0.5 = 1/2, Unjudged@10 0.2 = 2/10, Unjudged 0.666667 = 2/3,
     Unjudged(negatives=judged) 0.333333 = 1/3.

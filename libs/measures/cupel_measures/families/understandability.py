@@ -80,15 +80,15 @@ def uRBP(
         uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
     g_T is 1 for a label of `aspect` (default: the first) that reaches `rel`, else 0. g_U is 1 for a label of
-    `understandability` (default: all other aspects) that reaches the threshold in `thresholds`, or else the
-    threshold of the aspect. For several aspects, g_U is the product of their values. A document without a
-    label is not understandable.
+    `understandability` (default: all other aspects) that reaches the threshold, else 0. The threshold is that
+    in `thresholds` or, by default, that of the aspect. For several aspects, g_U is the product of their
+    values. A document without a label is not understandable.
 
     On the scale {range: [100, 0]}, from 100 (very hard) to 0 (very easy), labels up to 40 count unless
     another threshold is declared. On other scales, declare the threshold. For four labels from hard to easy,
-    it is the worse of the two easy labels; on a scale up to 100 (very easy), it is about 60. Without a
-    declaration, every label but the worst counts. The paper has both < 40 and <= 40; a label at the threshold
-    counts unless `strict=True` (READINGS.md, reading 14).
+    declare the worse of the two easy labels. On a scale from 0 to 100 (very easy), declare about 60. Without
+    a declaration, every label but the worst counts. The paper has both < 40 and <= 40; a label at the
+    threshold counts unless `strict=True` (READINGS.md, reading 14).
 
     The default depth is 10, because the paper states none (READINGS.md, reading 13). A shorter run is not
     padded.
@@ -97,8 +97,8 @@ def uRBP(
     in the order of its lines, not by score, and has no cutoff. It looks up understandability by document only
     and takes the label from the first topic in the file. Cupel does not imitate this.
 
-    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
-    run a b c d e: uRBP 0.2 = 0.2 * 1, uRBP(strict=True,thresholds={understandability:20}) 0 = 0,
+    Example: relevance: 0..1, understandability: 100..0 (threshold 40); a=(1,20) b=(1,60) c=(0,40) d=(1,80)
+    e=(0,-); run a b c d e: uRBP 0.2 = 0.2 * 1, uRBP(strict=True,thresholds={understandability:20}) 0 = 0,
     uRBP(thresholds={understandability:60}) 0.36 = 0.2 * (1 + 0.8).
     """
     worth = _worth_of_urbp(
@@ -141,15 +141,15 @@ def uRBPgr(
         uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
     g_T and the default depth of 10 are those of uRBP. g_U estimates the probability that the document is
-    understood; the paper does not say how. It is the number for the label in `gains`, or else the gain of the
-    label, divided by the greatest gain of the aspect if that exceeds 1. On a scale from 100 (very hard) to 0
-    it is by default 1 - label/100. For several aspects, g_U is the product of their values. A document
-    without a label has 0. CLEF eHealth 2015 used 0, 0.4, 0.8 and 1 for its four labels.
+    understood; the paper does not say how. It is the number for the label in `gains`. For other labels it is
+    the gain of the label, divided by the greatest gain of the aspect if this gain exceeds 1. On a scale from
+    100 (very hard) to 0 it is by default 1 - label/100. For several aspects, g_U is the product of their
+    values. A document without a label has 0. CLEF eHealth 2015 used 0, 0.4, 0.8 and 1 for its four labels.
 
     Caveat: the values published by CLEF eHealth 2015 differ; see uRBP.
 
-    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
-    run a b c d e: uRBPgr 0.24448 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^3 * 0.2).
+    Example: relevance: 0..1, understandability: 100..0 (threshold 40); a=(1,20) b=(1,60) c=(0,40) d=(1,80)
+    e=(0,-); run a b c d e: uRBPgr 0.24448 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^3 * 0.2).
     """
     worth = _worth_of_graded_urbp(
         view, understandability=understandability, rel=rel, gains=gains, aspect=aspect
@@ -204,9 +204,9 @@ def RBP_u(
     g_U is defined in uRBP, with `thresholds` and `strict`. With `graded=True` it is defined in uRBPgr, with
     `gains`. `understandability` is by default all aspects but the first. The default depth is 10.
 
-    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
-    run a b c d e: RBP_u 0.328 = 0.2 * (1 + 0.8^2), RBP_u(strict=True) 0.2 = 0.2 * 1, RBP_u(graded=True)
-    0.32128 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^2 * 0.6 + 0.8^3 * 0.2).
+    Example: relevance: 0..1, understandability: 100..0 (threshold 40); a=(1,20) b=(1,60) c=(0,40) d=(1,80)
+    e=(0,-); run a b c d e: RBP_u 0.328 = 0.2 * (1 + 0.8^2), RBP_u(strict=True) 0.2 = 0.2 * 1,
+    RBP_u(graded=True) 0.32128 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^2 * 0.6 + 0.8^3 * 0.2).
     """
     worth = _worth_of_understandability(
         view,
@@ -238,17 +238,18 @@ def H(
 
         H = (sum of w_a) / (sum of w_a / M_a), 0 if an M_a of positive weight is 0
 
-    w_a = 1 unless `weights` sets other weights. With two equal weights H = 2ab / (a + b). MM is the same with
-    weights that sum to 1. `of` can name a measure per aspect; each uses the threshold of its aspect (see uRBP
-    on scales of understandability). If the measure is RBP, `graded` names aspects whose labels count as
-    probabilities of understanding, as in uRBPgr, instead of 0 or 1. The default of `of` is RBP with p = 0.8
-    down to rank 10; the paper does not state these values, but they fit its tables (READINGS.md, reading 13).
+    M_a is the score of `of` under aspect a, and w_a is its weight: 1 unless `weights` sets another. With two
+    equal weights H = 2ab / (a + b). MM is the same mean with weights that sum to 1. `of` can name a measure
+    per aspect; each uses the threshold of its aspect (see uRBP on scales of understandability). If the
+    measure is RBP, `graded` names aspects whose labels count as probabilities of understanding, as in uRBPgr,
+    instead of 0 or 1. The default of `of` is RBP with p = 0.8 down to rank 10; the paper does not state these
+    values, but they fit its tables (READINGS.md, reading 13).
 
     Caveat: the relevant and the understandable documents can be different documents. `uRBP` requires both of
     the same document.
 
-    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
-    run a b c d e: H 0.383773 = 2 * 0.4624 * 0.328 / (0.4624 + 0.328),
+    Example: relevance: 0..1, understandability: 100..0 (threshold 40); a=(1,20) b=(1,60) c=(0,40) d=(1,80)
+    e=(0,-); run a b c d e: H 0.383773 = 2 * 0.4624 * 0.328 / (0.4624 + 0.328),
     H(weights={relevance:2,understandability:1}) 0.406833 = 3 / (2/0.4624 + 1/0.328),
     H(graded=[understandability]) 0.379134 = 2 / (1/0.4624 + 1/0.32128).
     """
@@ -321,8 +322,8 @@ def _likely(view: AspectView, aspects: Sequence[str] | None, gains: ArgumentPair
 def probabilities(aspect: Aspect, given: ArgumentPairs | None) -> Floats:
     """Return float64[labels]: the probability that a document of each label is understood.
 
-    This is the number for the label in `given`, or else the gain of the label, divided by the greatest gain
-    of the aspect if that exceeds 1.
+    This is the number for the label in `given`. For other labels it is the gain of the label, divided by the
+    greatest gain of the aspect if this gain exceeds 1.
     """
     table = aspect.gains / max(1.0, float(aspect.gains.max()))
     labels = list(aspect.labels) if aspect.integer else list(range(len(table)))

@@ -3,9 +3,9 @@
 A C/W/L measure is defined by C(i), the probability that a user continues from rank i to rank i + 1. The
 probability of reaching rank i is the product of C over the ranks above it. W(i) is this probability divided
 by its sum over all ranks. The value is the sum of W(i) * gain(i): the expected gain per inspected document.
-Gains are mapped to 0..1 by (gain - min_rel) / (max_rel - min_rel), clipped. The default of `max_rel` is the
-greatest gain of the scale (ir_measures requires a value). An unjudged document has gain 0, and the user
-inspects it like any other.
+Gains are mapped to 0..1 by (gain - min_rel) / (max_rel - min_rel), and values outside this range are clipped.
+The default of `max_rel` is the greatest gain of the scale (ir_measures requires a value). An unjudged
+document has gain 0, and the user inspects it like any other.
 
 As in cwl_eval, a ranking has 1,000 ranks: a longer one is cut, and a shorter one is continued with gain 0.
 """
@@ -36,7 +36,7 @@ OnlyLog2 = Annotated[str, Word("log2", ("log2",))]
 
 @measure(source="Moffat et al., ADCS 2015; cwl_eval INST", by_scale=OF_THE_SCALE)
 def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """INST: the expected gain per document for a user who wants T in total and adapts to the gains so far.
+    """INST: expected gain per document if the user wants a total of T and adapts to the gains so far.
 
         C(i) = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - (gain of ranks 1..i)
 
@@ -75,7 +75,7 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
 
 @measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ", by_scale=OF_THE_SCALE, rises=True)
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """INSQ: the expected gain per document for a user who wants T, independent of the gains so far.
+    """INSQ: expected gain per document if the user wants a total of T and ignores the gains so far.
 
         C(i) = ((i + 2T - 1) / (i + 2T))^2
 
@@ -101,7 +101,7 @@ def BPM(
     min_rel: LeastGain = 0,
     max_rel: MostGain | None = None,
 ) -> Floats:
-    """Bejeweled player model: the mean gain of a user who stops after gaining T, or at rank k.
+    """Bejeweled player model: mean gain per document if the user stops after a total of T, or at rank k.
 
         C(i) = 1 for i < n, else 0: BPM@k = (gain of ranks 1..n) / n
 
@@ -300,7 +300,7 @@ def _greatest(rows: Rows, table: Floats) -> Floats:
 def RBPResidual(rows: Rows, *, p: Persistence = 0.9) -> Floats:
     """RBP residual: the largest amount that unjudged ranks, including those below the run, could add to RBP.
 
-        RBPResidual = 1 - (1 - p) * sum over ranks i of judged documents of p^(i - 1)
+        RBPResidual = 1 - (1 - p) * sum of p^(i - 1) over the ranks i of judged documents
 
     A topic without retrieved documents scores 0. A negative grade is a judgment, except under a trec_eval
     profile. trec_eval ignores the ranks below the run if every retrieved document is judged, and reports 0.

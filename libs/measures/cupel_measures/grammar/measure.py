@@ -66,7 +66,7 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the minimum and maximum value, extended to the values of the inner measures."""
+        """Return the minimum and maximum value. The range includes those of the inner measures."""
         low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)
 
@@ -82,10 +82,11 @@ class Measure:
         return _checked(self.declaration, {**dict(self.parameters), **changes})
 
     def bound(self, aspects: Sequence[Aspect]) -> "Measure":
-        """Return the measure for a collection with `aspects`, as scores are stored.
+        """Return the measure in the form in which its scores for a collection are stored.
 
-        The result of a combining measure lists its aspects. Other measures do not change. Raise MeasureError
-        if the measure names an aspect that the collection lacks.
+        aspects: the aspects of the collection. The result of a combining measure lists the aspects that it
+        combines. Other measures do not change. Raise MeasureError if the measure names an aspect that the
+        collection lacks.
         """
         arguments = self.arguments
         if self.declaration.subtopics:
@@ -119,7 +120,7 @@ class Measure:
     def _bound_by_topicality(self, aspects: Sequence[Aspect]) -> "Measure":
         """Bind a measure of topicality and understandability.
 
-        The default for the latter is all other aspects.
+        The default aspects of understandability are all aspects except that of topicality.
         """
         order = [aspect.name for aspect in aspects]
         arguments = self.arguments
@@ -173,7 +174,7 @@ def _unknown(name: str) -> str:
     hint = nearest(name, known) or "; `cupel measures` lists all measures"
     spelling = (
         "" if name.isascii() else f" ({short(ascii(name))})"
-    )  # escapes letters of other scripts, which can look like ASCII
+    )  # shows letters of other scripts, which can look like ASCII, as escape sequences
     return f"unknown measure {short(name)!r}{spelling}{hint}"
 
 
@@ -190,7 +191,10 @@ def _no_cutoff(declaration: Declaration, call: Call) -> str:
 
 
 def _checked(declaration: Declaration, given: dict[str, Any]) -> Measure:
-    """Return the measure with the parameters `given`: checked, in declared order, without defaults."""
+    """Return the measure with the parameters `given`, checked and in declared order.
+
+    Parameters equal to their default are omitted.
+    """
     for name in given:
         if name not in declaration.parameters:
             known = list(declaration.parameters)

@@ -123,7 +123,7 @@ class Words(ParameterKind):
 
 @dataclass(frozen=True)
 class Either(ParameterKind):
-    """A value that one of `kinds` accepts; they are tried in order."""
+    """A value that one of `kinds` accepts; the kinds are tried in order."""
 
     kinds: tuple[ParameterKind, ...] = ()
 
@@ -138,7 +138,7 @@ class Either(ParameterKind):
 
 @dataclass(frozen=True)
 class Numbers(ParameterKind):
-    """A non-empty sorted list of numbers: ascending if `rising`, else descending; ties are allowed."""
+    """A non-empty sorted list of numbers: ascending if `rising`, else descending. Numbers may be equal."""
 
     expects: str = "a list of numbers"
     each: ParameterKind = Number()

@@ -69,10 +69,11 @@ class Declaration:
       of decimal digits of the exact denominators. None if this number is small.
     - by_scale: whether the values can depend on labels that no document has, or a function of the parameters
       that says so (see `Measure.by_scale`).
-    - rises: whether a better label of a retrieved document never lowers the value, although it changes recall
-      base and ideal ranking. For a combining measure: whether this holds if it holds for its inner measures.
+    - rises: whether a better label of a retrieved document never lowers the value, although the recall base
+      and the ideal ranking change with it. For a combining measure: whether this holds if it holds for its
+      inner measures.
     - combination: how a combining measure uses its inner measure: the mean or harmonic mean of the scores by
-      aspect, or the score of the inner measure on classes of labels.
+      aspect, or the score of the inner measure on classes of label tuples.
     - worth: for a combining measure that first reduces the labels of a document to one number, the function
       from a view to these numbers, float64[D].
     """

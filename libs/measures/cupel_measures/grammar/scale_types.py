@@ -4,7 +4,7 @@ Runs of one length have a total order. Set-based measures are compared with the 
 highest degree in which two runs differ (SBTO). Rank-based measures are compared with the order by the first
 rank at which two runs differ (RBTO). A measure is
 
-- ordinal: it orders runs in the same way, and runs that differ in the order have different values;
+- ordinal: it orders runs in the same way, and runs at different positions in the order have different values;
 - interval: its values are also equally spaced, so equal differences mean the same and means are meaningful;
 - neither: it contradicts the order.
 

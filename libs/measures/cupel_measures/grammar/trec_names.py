@@ -7,7 +7,7 @@ CUTOFFS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
 RECALLS = ("0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
 MULTIPLES = ("0.2", "0.4", "0.6", "0.8", "1.0", "1.2", "1.4", "1.6", "1.8", "2.0")
 
-# trec_eval name: Cupel text, in which `{}` is the parameter, and the parameters for a name without one
+# trec_eval name: Cupel text, in which `{}` is the parameter; default values of the parameter
 NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_q": ("NumQ", ()),
     "num_ret": ("NumRet", ()),
@@ -109,7 +109,10 @@ def translate(name: str) -> list[str] | None:
 
 
 def _bare(name: str) -> list[str]:
-    """Return the Cupel texts of a name without parameters: one text, or one per default parameter."""
+    """Return the Cupel texts of a trec_eval name that is written without parameters.
+
+    The result is one text, or one for each of trec_eval's default values of the parameter.
+    """
     text, defaults = NAMES[name]
     return [text.format(value) for value in defaults] if defaults else [text]
 

@@ -1,4 +1,4 @@
-"""Aspects with their ordered labels, and label sets."""
+"""Aspects with their ordered labels, and sets of label tuples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ Label = int | str
 class Aspect:
     """A judged property of documents, such as relevance, with its ordered scale of labels.
 
-    labels: the labels from worst to best. lowest: further labels that are read as the worst one. unjudged:
-    labels that mean "not judged". threshold: index of the smallest label that counts as relevant.
+    labels: the labels from worst to best. lowest: further labels, each of which is read as the worst label.
+    unjudged: labels that mean "not judged". threshold: index of the worst label that counts as relevant.
     declared_gains, declared_embedding: one number per label, non-decreasing. inferred: whether the scale was
     inferred from a plain qrels file, as 0 to the highest grade in the file.
     """
@@ -61,7 +61,7 @@ class Aspect:
         return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
 
     def index_from(self, rel: int) -> int:
-        """Return the index of the smallest label that reaches `rel`.
+        """Return the index of the worst label that reaches `rel`.
 
         `rel` is a label where labels are integers, else a label index. The result is at least 0; it is the
         number of labels if no label reaches `rel`.

@@ -49,8 +49,8 @@ class Qrels:
     topics. unjudged_topics: ids of listed topics without any judgment, in byte order; they are shown, but
     never scored (see `judged_only`). offsets: int64[T + 1]; the pool of topic t is documents
     offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels: int32[A, D], by
-    aspect and document, a label index, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared label sets by
-    name.
+    aspect and document, a label index, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared sets of label
+    tuples, by name.
     """
 
     aspects: tuple[Aspect, ...]
@@ -70,7 +70,7 @@ class Qrels:
     """The qrels from which `restricted_to` created these; None for qrels that are not restricted."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cache": {}}  # another process computes the tables again
+        return {**self.__dict__, "cache": {}}  # a process that unpickles the qrels computes the tables again
 
     @classmethod
     def empty(

@@ -164,10 +164,10 @@ def parse_collection(
     declared: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
 ) -> Collection:
-    """Read a collection from its text and its files by name, which may be compressed.
+    """Read a collection from its text and its files.
 
-    declared: `aspects` and `label_sets` of the track, as data; the text may then omit them. Raise Refused,
-    with all errors of all files, if any is invalid.
+    files: content by file name, possibly compressed. declared: `aspects` and `label_sets` of the track, as
+    data; the text may then omit them. Raise Refused, with all errors of all files, if any is invalid.
     """
     document = yaml_documents.parse(text if isinstance(text, str) else _text(text, name), name)
     document = document.over(declared or {})
@@ -199,7 +199,7 @@ def _report_unused(document: Document, files: Mapping[str, bytes]) -> None:
 
 
 def is_collection(path: Path) -> bool:
-    """Return whether a file is a collection file: whether its suffix or its first lines show this.
+    """Return whether a file is a collection file, judging by its suffix or its first lines.
 
     Raise OSError if the file cannot be read.
     """
@@ -398,7 +398,7 @@ def _profile(place: Place) -> Profile:
 
 
 def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
-    """Return the distinct canonical texts in order. bare: the qrels without judgments."""
+    """Return the distinct canonical texts of the plan, in its order. bare: the qrels without judgments."""
     # imported late, because a collection without a plan needs no measures
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.grammar.syntax import MeasureError
@@ -480,7 +480,7 @@ def _judgments(
 
 
 def _check_label_sets(document: Document, qrels: Qrels) -> None:
-    """Report judged tuples outside a declared label set. A missing label counts as the lowest label."""
+    """Report documents whose labels are not a tuple of a declared set. A missing label counts as lowest."""
     for name, label_set in qrels.label_sets.items():
         labels = qrels.labels[[qrels.aspect_index(aspect) for aspect in label_set.aspects]]
         judged = np.flatnonzero((labels >= NEGATIVE).any(axis=0))

@@ -305,7 +305,7 @@ class _Rows:
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the positions of `rows` (ascending) in the order of documents, and their tie bounds.
+    """Return the positions of `rows` (ascending) in the order of documents, and bounds of their tie groups.
 
     Only tie groups that contain an element of `rows` are ordered by id.
     """

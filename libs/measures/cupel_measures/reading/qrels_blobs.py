@@ -23,7 +23,8 @@ def qrels_digest(qrels: Qrels) -> str:
     - per aspect, in the order of the aspects: `aspect` and a JSON object with sorted keys and without spaces.
       Its keys are name, labels, lowest, unjudged, threshold (a label index), gains and embedding (null if not
       declared), and inferred. Labels that are consecutive integers are written as {"range":[first,last]};
-    - per label set, by name: `label_set`, name, JSON list of aspects, JSON list of sorted tuples;
+    - per declared set of label tuples, by name: `label_set`, name, JSON list of aspects, JSON list of sorted
+      tuples;
     - per listed topic, in byte order of the ids: `topic` and the id. The documents of its pool follow, in
       byte order: `document`, id, and per aspect a label index (-1 negative, -2 unjudged, -3 absent). The
       judgments by subtopic follow each document, in byte order: `subtopic`, id, judgment.
@@ -133,7 +134,7 @@ def pack_qrels(qrels: Qrels) -> bytes:
 def unpack_qrels(blob: bytes) -> Qrels:
     """Return the qrels of a blob from `pack_qrels`. Raise ValueError for other bytes.
 
-    The blobs of releases that scored listed topics without judgments are read too.
+    The blobs of earlier releases, which scored listed topics without judgments, are read too.
     """
     if not blob.startswith(_MAGIC):
         raise ValueError("not packed qrels, or packed by another version")

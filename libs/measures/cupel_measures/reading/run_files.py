@@ -127,10 +127,10 @@ def join_run(
 
 @dataclass(frozen=True)
 class Effects:
-    """Topics of a run whose order depends on the profile.
+    """Topics of a run in which the order of documents depends on the profile.
 
-    precision: ids of topics that single precision orders differently. ranks: ids of topics that the rank
-    column orders differently.
+    precision: ids of topics whose documents have another order by scores in single precision. ranks: ids of
+    topics whose documents have another order by the rank column.
     """
 
     precision: tuple[str, ...]

@@ -195,8 +195,8 @@ def exact_means(
 ) -> dict[Measure, Fraction]:
     """Return the exact aggregate of one run for each measure for which `keeps_exact` is true at `depth`.
 
-    over: the topics to aggregate over (see `Scores.aggregates`). Systems are ordered by these values. The
-    floats of `evaluate` are rounded. Raises MeasureError as `exact_values` does.
+    over: the topics to aggregate over (see `Scores.aggregates`). Systems are ordered by these values, because
+    the floats of `evaluate` are rounded. Raises MeasureError as `exact_values` does.
     """
     kept = [measure for measure in measures if keeps_exact(measure, depth)]
     return exact_values(qrels, joined, kept).aggregates(over)

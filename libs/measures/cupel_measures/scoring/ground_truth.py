@@ -66,10 +66,10 @@ class TopicModel:
         return np.array(rows, dtype=np.float64).reshape(len(rows), number)
 
     def ideal(self, alpha: float, depth: int | None) -> Floats:
-        """Return float64[n, S]: labels of the relevant documents in greedy order, down to `depth`.
+        """Return float64[n, S]: `labels` of the relevant documents in greedy order, down to `depth`.
 
-        The document with the largest gain comes next. If gains are equal to 12 decimals, the largest id comes
-        next.
+        At every rank, the document with the largest gain comes next. If gains are equal to 12 decimals, the
+        one with the largest id comes next.
         """
         if ("ideal", alpha, depth) not in self.cache:
             left = self.labels(self.relevant)[::-1]

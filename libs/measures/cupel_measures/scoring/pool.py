@@ -62,7 +62,7 @@ class Pool:
         return cached
 
     def part_of(self, other: "Pool") -> "Pool":
-        """Return this pool, marked as a restriction of `other` if `other` has all its labels."""
+        """Return this pool, marked as a restriction of `other` if `other` has all labels of this pool."""
         same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
         is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
         return replace(self, unrestricted=other) if is_part else self
@@ -74,7 +74,7 @@ class Pool:
         return self.memory[key]
 
     def threshold(self, rel: int | None) -> int:
-        """Return the smallest label index that counts as relevant.
+        """Return the lowest label index that counts as relevant.
 
         `rel` is a label if labels are integers, else an index. If it is None, use the threshold of the
         aspect.

@@ -285,10 +285,10 @@ class _Kinds:
         )
 
     def best(self, weights: Floats, taken: Ints) -> Ints:
-        """Return int64[topics]: the document with the largest gain of each topic, -1 if all are taken.
+        """Return int64[topics]: for each topic, the document with the largest gain; -1 if all are taken.
 
-        weights: float64[S], the gain of another document that is relevant to the slot. taken: int64[K], the
-        index in `queue` of the next document of each kind.
+        weights: float64[S], the gain that one more document gets for being relevant to the slot. taken:
+        int64[K], the index in `queue` of the next document of each kind.
         """
         gains = np.bincount(self.kind, weights=weights[self.slot], minlength=len(self.topic))
         left = taken < self.queue_starts[1:]

@@ -32,7 +32,10 @@ PAIRS = list(combinations(COUNTS, 2))
 
 
 def draw_samples() -> list[list[int]]:
-    """Draw bootstrap samples of topics in blocks of 250; seed and block number seed each generator."""
+    """Draw bootstrap samples of topics in blocks of 250.
+
+    The generator of a block is seeded with the seed of the audit and the number of the block.
+    """
     samples: list[list[int]] = []
     for block, size in enumerate((250, 150)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((SEED, block))))
@@ -41,21 +44,24 @@ def draw_samples() -> list[list[int]]:
 
 
 def squared_t(values: list[Fraction]) -> float | Fraction:
-    """Return t^2 = n mean^2 / variance. If the variance is 0, return 0 for a mean of 0, or infinity."""
+    """Return t^2 = n mean^2 / variance. If the variance is 0, return 0 if the mean is 0, else infinity."""
     mean = sum(values) / Fraction(5)
     variance = sum((value - mean) ** 2 for value in values) / 5
     return (5 * mean**2 / variance) if variance else float("inf") if mean else Fraction(0)
 
 
 def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
-    """Return the share of samples whose t, of centred differences, is at least as extreme as observed."""
+    """Return the share of samples of centred differences whose |t| is at least the observed |t|."""
     z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
     centred = [value - sum(z) / Fraction(5) for value in z]
     return sum(squared_t([centred[i] for i in draw]) >= squared_t(z) for draw in samples) / REPLICATES
 
 
 def required_difference(samples: list[list[int]]) -> float:
-    """Return the largest |mean| of samples whose t^2 is the 40th largest of a pair (40 = 0.1 * 400)."""
+    """Return the largest |mean| over the pairs, each in its sample with the 40th largest t^2.
+
+    The number 40 is alpha times the number of samples, 0.1 * 400.
+    """
     required = []
     for first, second in PAIRS:
         z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]

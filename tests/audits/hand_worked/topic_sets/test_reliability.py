@@ -34,13 +34,13 @@ Interval = tuple[float, float]
 
 
 def bounds_of_relative() -> Interval:
-    """Return the bounds of the run variance over the residual variance (Feldt 1965); F = 4 / (4/9) = 9."""
+    """Return the bounds of (run variance / residual variance), by Feldt (1965), with F = 4 / (4/9) = 9."""
     upper, lower = (9 / f.ppf(tail, 2, 6) for tail in (0.025, 0.975))
     return max(0, (lower - 1) / 4), (upper - 1) / 4
 
 
 def bounds_of_absolute() -> Interval:
-    """Return the bounds of the run variance over the sum of the others (Arteaga et al. 1982)."""
+    """Return the bounds of run variance / (topic variance + residual variance) (Arteaga et al. 1982)."""
     bounds = []
     for tail in (0.975, 0.025):
         free, residual, topic = chi2.ppf(tail, 2) / 2, f.ppf(tail, 2, 6), f.ppf(tail, 2, 3)
@@ -108,6 +108,29 @@ def test_report_equals_the_hand_worked_report() -> None:
             ),
         },
     )
+
+
+def test_verdict_orders_measures_by_the_reliability_of_differences() -> None:
+    """P@4 differs by 1/4 between runs on every topic, so E rho^2 is 1; Phi is lower because topics differ.
+
+    By topic, P@1 of run a is 1, 1, 1, 1, that of b is 1, 0, 1, 0, and that of c is 0. The mean squares of P@1
+    are 1 for runs and 1/9 for topics and for the residual. So both ratios are ((1 - 1/9) / 4) / (1/9) = 2.
+    Phi of P@4 has the ratio 1 / (11/12).
+    """
+    counts = {"a": (4, 3, 4, 2), "b": (3, 2, 3, 1), "c": (2, 1, 2, 0)}
+    firsts = {"a": (1, 1, 1, 1), "b": (1, 0, 1, 0), "c": (0, 0, 0, 0)}
+    runs = {
+        run: {
+            topic: ranked(*OTHER[: 1 - first], *RELEVANT[:count], *OTHER[1 - first : 4 - count])
+            for topic, count, first in zip("1234", counts[run], firsts[run], strict=True)
+        }
+        for run in counts
+    }
+    report = audited("reliability", subject_of(QRELS, runs, "P@1 P@4"))
+    assert report.numbers["erho2(P@4)"] == 1
+    assert report.numbers["erho2(P@1)"] == report.numbers["phi(P@1)"] == pytest.approx(8 / 9)
+    assert report.numbers["phi(P@4)"] == pytest.approx(48 / 59)
+    assert [sentence[:3] for sentence in report.verdict] == ["P@4", "P@4", "P@1", "P@1"]
 
 
 def test_interval_of_the_topics_needed_can_be_open() -> None:

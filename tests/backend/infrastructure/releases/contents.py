@@ -1,6 +1,7 @@
 """Release files: all rows and blobs of a small service, and the views that the release returned.
 
-A file is gzipped JSON that fits all databases: timestamps are ISO 8601 text, binary values are base64.
+A release file is gzipped JSON that can be loaded into any database: timestamps are ISO 8601 text, binary
+values are base64.
 """
 
 import gzip

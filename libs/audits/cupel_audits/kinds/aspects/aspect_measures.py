@@ -22,8 +22,8 @@ AGGREGATES = (
 class AspectFamily:
     """Aggregates that combine the same component measure.
 
-    component: a measure of one aspect, or a measure for each aspect. aggregates: the aggregates, bound to the
-    aspects of the qrels.
+    component: a measure that scores any single aspect, or a separate measure for each aspect. aggregates: the
+    aggregates, bound to the aspects of the qrels.
     """
 
     component: Any
@@ -37,9 +37,9 @@ class AspectFamily:
 def find_families(subject: AuditSubject, weighting: str) -> tuple[tuple[AspectFamily, ...], tuple[str, ...]]:
     """Return the families of a subject, and a sentence for each aggregate that cannot be computed.
 
-    Each measure of one aspect is the component of a family with the aggregates in AGGREGATES. If the
-    component is binary, TOMA uses `weighting`. A measure that is itself an aggregate is added to the family
-    of its component.
+    Each measure of one aspect is the component of a family, which consists of the aggregates in AGGREGATES.
+    If the component is binary, TOMA uses `weighting`. A measure that is itself an aggregate is added to the
+    family of its component.
     """
     members: dict[str, tuple[Any, dict[str, Measure]]] = {}
     missing: list[str] = []
@@ -78,7 +78,7 @@ def _build_aggregates(component: Measure, weighting: str, missing: list[str]) ->
 
 
 def without_default_aspects(measure: Measure, aspects: Sequence[str]) -> Measure:
-    """Return the measure without its `aspects` argument if this argument lists all aspects of the qrels."""
+    """Return the measure; omit its argument `aspects` if this lists all aspects of the qrels."""
     has_all = measure.arguments.get("aspects") == tuple(aspects)
     return measure.having(aspects=None) if has_all else measure
 
@@ -102,7 +102,7 @@ def component_text(component: Any) -> str:
 
 
 def with_component_cutoff(measure: Measure, depth: int) -> Measure | None:
-    """Return the aggregate with its component cut off at `depth`; None if the component takes no cutoff."""
+    """Return the aggregate with its component cut off at `depth`, or None if the component has no cutoff."""
     if any("cutoff" not in component.declaration.parameters for component in measure.within):
         return None
     component = measure.arguments["of"]

@@ -42,8 +42,8 @@ class FamilyScores(TypedDict):
 class OrdersResult(TypedDict):
     """The result of the third trial, on orders of runs; JSON-serialisable.
 
-    families: the scores of each family, by its component. lacking: sentences on aggregates that cannot be
-    computed.
+    families: the scores of each family, by the text of its component. lacking: sentences on aggregates that
+    cannot be computed.
     """
 
     families: dict[str, FamilyScores]
@@ -302,14 +302,17 @@ def _mirrored(row: DisagreementRow) -> DisagreementRow:
 
 
 def _short_names(aggregates: Sequence[str]) -> dict[str, str]:
-    """Return names for a plot of one family: without the component, or the whole texts if not unique."""
+    """Return short names of the aggregates of a family, without the component, for plots.
+
+    If the short names are not unique, return the full texts of the aggregates.
+    """
     names = {text: aggregate_name(parse(text)) for text in aggregates}
     is_unique = len({*names.values()}) == len(aggregates)
     return names if is_unique else dict(zip(aggregates, aggregates, strict=True))
 
 
 def _pair_signs(scores: Sequence[float]) -> Floats:
-    """Return float64[pairs]: 1 where the first run of a pair scores higher, -1 lower, 0 for a tie."""
+    """Return float64[pairs]: 1 if the first run of a pair scores higher, -1 if it scores lower, else 0."""
     values = np.array(scores)
     first, second = np.triu_indices(len(values), 1)
     signs: Floats = np.sign(values[first] - values[second])

@@ -107,7 +107,7 @@ STRATEGIES = TableSchema.of("strategies", "Scores of the rankings", StrategyRow)
 def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
     """Score the rankings by all measures that average scores over aspects.
 
-    TOMA is left out because its bound is 1. Raise MeasureError where a measure cannot be computed.
+    TOMA is left out because its bound is 1. Raise MeasureError if a measure cannot be computed.
     """
     averaging = [m for m in measures if m.declaration.combination in ("mean", "harmonic mean")]
     bounds: dict[str, MeasureBounds] = {}
@@ -158,8 +158,8 @@ def rank_judged_documents(
 ) -> Iterator[tuple[str, Joined]]:
     """Yield the name of each of the n! + 3 rankings of all judged documents, and a row per topic.
 
-    Documents are sorted by label index; a negative label counts as 0. Ties are sorted by increasing document
-    id.
+    Documents are sorted by decreasing label index; a negative label counts as 0. Documents with equal label
+    indices are sorted by increasing document id.
     """
     document = np.flatnonzero((qrels.labels >= NEGATIVE).any(axis=0))
     labels = np.maximum(qrels.labels[:, document].astype(np.int64), 0)
@@ -215,7 +215,7 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
 
 
 def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> Iterator[TopicBoundRow]:
-    """Yield a row for each topic, lowest bound first; ties: the order of topics."""
+    """Yield a row for each topic, lowest bound first; topics with equal bounds keep their order."""
     bounds = result["measures"][measure]
     best = [_best(bounds["strategies"], scores) for scores in bounds["topics"]]
     order = sorted(range(len(best)), key=lambda topic: (round(best[topic][0], DECIMALS), topic))
@@ -232,7 +232,7 @@ def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> It
 
 
 def _best(strategies: Sequence[str], scores: Sequence[float]) -> tuple[float, str]:
-    """Return the best score and the first strategy that reaches it, up to rounding."""
+    """Return the best score, and the first strategy with this score, compared to DECIMALS decimals."""
     rounded = [round(score, DECIMALS) for score in scores]
     return max(scores), strategies[rounded.index(max(rounded))]
 
@@ -245,7 +245,7 @@ def _strategy_rows(about: SubjectSummary, result: BoundsResult) -> Iterator[Stra
 
 
 def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:
-    """Summarise the rows of one measure, which are sorted by their bounds."""
+    """Summarise the rows of one measure, which are sorted by bound, lowest first."""
     low = [row for row in rows if row.bound < LOW]
     return BoundSummaryRow(
         measure=rows[0].measure,

@@ -48,7 +48,10 @@ class DocumentCount:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCounts:
-    """Counts by rank or by bin for one measure. kind: its aggregation, without the component."""
+    """Counts of documents by rank or by bin of ranks for one measure.
+
+    kind: the aggregation of the measure, without the component.
+    """
 
     component: str
     kind: str
@@ -64,10 +67,10 @@ StoredCounts = tuple[str, str, list[tuple[int, int, int]]]
 class DocumentsResult(TypedDict):
     """The result of the second trial, on documents of the best runs; JSON-serialisable.
 
-    zero: for each measure, cut off after the first ranks, and for each rank: the numbers of zero-aspect,
-    unjudged and judged documents of the best runs. quality: for each measure, cut off after the last bin, and
-    for each bin: the sum of the label indices, and the numbers of judged and unjudged documents. uncut:
-    measures whose component takes no cutoff.
+    zero: by measure with the cutoff `first`, the numbers of zero-aspect, unjudged and judged documents of the
+    best runs at each rank. quality: by measure with the cutoff `depth`, the sum of the label indices and the
+    numbers of judged and unjudged documents of the best runs in each bin of ranks. uncut: measures that are
+    left out because their component takes no cutoff.
     """
 
     zero: dict[str, StoredCounts]
@@ -128,10 +131,11 @@ QUALITY = TableSchema.of("quality", "Sum of labels of the best runs", QualityRow
 
 @dataclass(frozen=True, eq=False)
 class DocumentWorth:
-    """Labels of the first documents of all runs: U documents, and a last entry for an empty rank (-1).
+    """Labels of the U first documents of all runs (see `Tops`).
 
-    judged: bool[U + 1], judged on some aspect. total: int64[U + 1], sum of the label indices; negative labels
-    count as 0. is_zero: bool[U + 1], no label above the lowest.
+    judged: bool[U + 1], whether the document is judged on some aspect. total: int64[U + 1], the sum of its
+    label indices; negative labels count as 0. is_zero: bool[U + 1], whether it has no label above the lowest.
+    The last entry of each array is for an empty rank, whose document index is -1.
     """
 
     tops: Tops
@@ -151,7 +155,10 @@ class DocumentWorth:
         return cls(tops, judged, total, total == 0)
 
     def first_documents(self, runs: Ints, depth: int) -> Ints:
-        """Return int64[topics, depth]: the documents of one run for each topic, -1 below its last."""
+        """Return int64[topics, depth], the first documents of one run for each topic; -1 at empty ranks.
+
+        runs: int64[topics], the run of each topic.
+        """
         documents = np.full((len(runs), depth), -1, dtype=np.int64)
         ranked = self.tops.ranked[runs, np.arange(len(runs)), :depth]
         documents[:, : ranked.shape[1]] = ranked
@@ -161,7 +168,7 @@ class DocumentWorth:
 def count_documents(
     subject: AuditSubject, measures: Sequence[Measure], first: int, depth: int, width: int
 ) -> DocumentsResult:
-    """Count documents of the best runs by each measure, at the first ranks and by bins of ranks."""
+    """Count documents of the best runs by each measure, at each of the first ranks and in bins of ranks."""
     worth = DocumentWorth.of(subject)
     result = DocumentsResult(zero={}, quality={}, uncut=[])
     for measure in (without_default_aspects(given, subject.about.aspects) for given in measures):
@@ -169,7 +176,7 @@ def count_documents(
         if at_first is None or at_depth is None:
             result["uncut"].append(str(measure))
             continue
-        # Measures that differ only by their cutoff are the same here, and are counted once.
+        # Measures that differ only by their cutoff become equal, so their counts have the same key.
         by_rank = _count(subject, worth, at_first, first, 1)
         by_bin = _count(subject, worth, at_depth, depth, width)
         result["zero"][str(at_first)] = (
@@ -203,7 +210,7 @@ def _count(
 
 
 def choose_best_runs(subject: AuditSubject, measure: Measure) -> Ints:
-    """Return int64[topics]: the run with the greatest score; ties: the smallest name."""
+    """Return int64[topics]: the run with the greatest score; among tied runs, that with the smallest name."""
     [scores] = scores_by_topic(subject.evaluator.evaluate([measure]), [measure]).values()
     names = subject.about.runs
     order = np.array(sorted(range(len(names)), key=lambda run: names[run].encode()))
@@ -265,7 +272,7 @@ def _read_quality(result: DocumentsResult) -> Iterator[MeasureCounts]:
 
 
 def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
-    """Return the counts, followed by their sum for each aggregation with several components."""
+    """Return the counts, then the sum over components of each aggregation that has several."""
     sums = []
     for kind in dict.fromkeys(count.kind for count in counts):
         same = [count.counts for count in counts if count.kind == kind]
@@ -300,7 +307,10 @@ def _total_row(measure: MeasureCounts, rules: CountingRules) -> ZeroAspectRow:
 def _rank_rows(
     measure: MeasureCounts, total: ZeroAspectRow, rules: CountingRules
 ) -> Iterator[ZeroAspectRankRow]:
-    """Yield a row for each rank; percentages are of the documents at all ranks together."""
+    """Yield a row for each rank.
+
+    The denominator of each percentage is the number of documents at all ranks together.
+    """
     for rank, at_rank in enumerate(measure.counts, 1):
         zero = _zero_aspect_count(at_rank, rules)
         yield ZeroAspectRankRow(

@@ -84,7 +84,7 @@ def _scores_are_equal(_: Instance, scores: Sequence[float]) -> bool:
 
 
 def _first_is_in_range_and_no_lower(_: Instance, scores: Sequence[float]) -> bool:
-    """Return whether list 1 scores in [0, 1], and no less than list 2; False if a score is NaN."""
+    """Return whether the score of list 1 is in [0, 1] and at least that of list 2; False for a NaN score."""
     return 0 <= scores[0] <= 1 and scores[0] >= scores[1] - CLOSE
 
 
@@ -251,7 +251,7 @@ def _with_error(labels: Labels, rank: int, size: int) -> Labels:
 
 
 def _labels_with_error(rng: np.random.Generator, longest: int) -> tuple[Labels, Labels, int, int]:
-    """Draw sorted labels; return them, a copy with an error, and the indices of its rank and aspect."""
+    """Draw sorted labels; return them, a copy with an error, and the error's rank and aspect from 0."""
     labels = _decreasing_labels(rng, _integer(rng, 2, longest))
     rank = _integer(rng, 0, len(labels) - 2)
     size = _integer(rng, 1, len(labels) - 1 - rank)

@@ -108,14 +108,14 @@ class Desiderata(Audit):
     same label throughout, unless the check says otherwise. The aspect with the error is drawn at random.
 
     D1: a larger error at the same rank scores strictly lower. D2: the same error one rank higher scores
-    strictly lower, if labels are equally far apart. D3: an error by a document of a lower label scores
-    strictly lower. D4: an error in one aspect costs more if there is an error in the other aspect at the same
+    strictly lower, if labels are equally far apart. D3: an error scores strictly lower if its document has a
+    lower label. D4: an error in one aspect costs more if there is an error in the other aspect at the same
     rank. D4_literal: an error costs more if all documents have a higher label in the other aspect. D5: with
     equal labels throughout, the score is from 0 to 1, and no lower than with labels that decrease from the
     same first label. D6: multiplying all labels (gains and embeddings) by a number changes nothing.
     D6_one_scale: multiplying the labels of one aspect changes nothing. D7: if one aspect has equal labels
-    throughout, the score is 1 exactly if the list is sorted by the other. D8: other weights change what an
-    error in one aspect costs relative to the same error in the other.
+    throughout, the score is 1 if and only if the list is sorted by the other aspect. D8: the cost of an error
+    in one aspect relative to the same error in the other aspect depends on the weights.
 
     All measures are tested on the same lists. The runs and judgments of the collection are not used.
     """
@@ -202,7 +202,7 @@ def _aspects(measure: Measure) -> tuple[str, ...]:
 
 
 def _why_not(measure: Measure, check: Check, names: Sequence[str]) -> str | None:
-    """Return why a check cannot be run on a measure, or None."""
+    """Return the reason why a check cannot be run on a measure, or None if it can be run."""
     if len(names) != 2:
         return "it does not combine two aspects" if len(names) < 2 else "it combines more than two aspects"
     if check.needs_weights and "weights" not in measure.declaration.parameters:
@@ -230,7 +230,7 @@ def _outcome(result: CheckResult) -> str | None:
 def _score_lists(measure: Measure, names: Sequence[str], lists: Sequence[LabelledList]) -> Floats:
     """Return the score of each list, float64[lists].
 
-    Each list is scored as a topic. Lists with the same scales and weights are scored together.
+    Each list is scored as a topic. Lists with the same factors and weights are scored together.
     """
     scores = np.empty(len(lists))
     keys = [(ranked.factors, ranked.weights) for ranked in lists]

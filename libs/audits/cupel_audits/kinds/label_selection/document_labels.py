@@ -15,15 +15,15 @@ from cupel_measures.model import Ints, Texts
 from cupel_measures.scoring.pool import Mask
 
 Subtopics = Mapping[str, set[int]]
-"""Relevant documents of a topic with the subtopics that they are relevant to."""
+"""Document id -> the subtopics to which it is relevant, for the relevant documents of a topic."""
 
 
 class TopicLabels(NamedTuple):
-    """The labels that the selection needs for one topic; serialised to JSON as a list.
+    """The number of labels that the selection needs for one topic; serialised to JSON as a list.
 
-    topic: index of the topic. labelled: number of labelled documents. pool: number of documents in its pool
-    of depth 20. depth: depth of the pool where labelling ended. subtopics: number of its subtopics with a
-    relevant document. missed: number of these subtopics without a relevant labelled document.
+    topic: index of the topic. labelled: number of labelled documents. pool: number of documents in the pool
+    of depth 20. depth: depth of the pool where labelling ended. subtopics: number of subtopics of the topic
+    with a relevant document. missed: number of these subtopics without a relevant labelled document.
     """
 
     topic: int
@@ -76,7 +76,7 @@ class Labelling:
         return cls(order=order, pool=pool, tops=tops, documents=documents, topics=tuple(topics))
 
     def draw_order(self, rng: np.random.Generator) -> Ints:
-        """Return an `order` with as many documents per topic, drawn at random from the pool of the topic."""
+        """Return an `order` with as many documents of each topic, drawn at random from its pool."""
         size, topic = len(self.order), self.tops.topic.astype(np.int64)
         order = np.full(size, size, dtype=np.int64)
         order[self.pool] = shuffled(rng, topic[self.pool])[0]
@@ -98,7 +98,7 @@ class Labelling:
         return [sum(min(limit, labels.labelled) for labels in self.topics) for limit in self._limits(batch)]
 
     def _limits(self, batch: int) -> range:
-        """Return the largest number of labels that a topic can have after each batch."""
+        """Return for each batch the largest number of labels that a topic can have after it."""
         largest = max((labels.labelled for labels in self.topics), default=0)
         return range(batch, largest + batch, batch)
 
@@ -134,7 +134,7 @@ def _describe_labels(topic: int, selected: SelectedDocuments, relevant: Subtopic
 
 
 def _relevant_documents(subject: AuditSubject) -> list[dict[str, set[int]]]:
-    """Return the relevant documents of each topic with the subtopics that they are relevant to."""
+    """Return for each topic its relevant documents, with the subtopics to which each is relevant."""
     relevant_by_topic: list[dict[str, set[int]]] = [{} for _ in subject.qrels.topics]
     subtopics = subject.qrels.subtopics
     if subtopics is not None:

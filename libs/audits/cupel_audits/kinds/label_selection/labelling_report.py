@@ -22,8 +22,9 @@ TAU = (
 class LabellingTrial(TypedDict):
     """The selection (trial 0) or a random baseline; serialised to JSON with lists in place of tuples.
 
-    topics: the labels of the selection by topic. labels: labelled documents after each batch. taus: tau after
-    each batch. full: tau with all judgments. tau is None where it is undefined.
+    topics: the labels of the selection by topic. labels: number of labelled documents after each batch. taus:
+    tau (see TAU) under the labels after each batch, None where it is undefined. full: tau between the scores
+    by the measure under all judgments and those by the reference under all judgments, None if undefined.
     """
 
     topics: Sequence[TopicLabels]
@@ -34,7 +35,7 @@ class LabellingTrial(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelPoint:
-    """The order of runs after a batch of labels."""
+    """The agreement with the reference after a batch of labels."""
 
     way: Annotated[str, Heading("labels", "selected documents, or as many random documents of the pools")]
     labels: Annotated[int, Heading("labelled", "number of documents over all topics")]
@@ -63,10 +64,11 @@ TOPICS = TableSchema.of("topics", "Labels by topic", LabelledTopicRow)
 class LabellingSummary:
     """Totals over the topics, and tau after the last batch.
 
-    labels, pool: labelled documents, and documents of the pools. share: labels / pool. share_complete: the
-    same over topics without a missed subtopic. share_strong: share at which tau of the selection first
-    reaches STRONG_TAU. tau, tau_random, tau_all: tau with the selected labels, with random labels, and with
-    all judgments.
+    labels: number of labelled documents. pool: number of documents in the pools. share: labels / pool.
+    share_complete: labels / pool over the topics without a missed subtopic. share_strong: share at which tau
+    of the selection first reaches STRONG_TAU. tau, tau_random, tau_all: tau-b between the scores of the runs
+    by the measure and their scores by the reference under all judgments. The scores by the measure use the
+    selected labels, as many labels of random documents, and all judgments, respectively.
     """
 
     topics: int
@@ -127,7 +129,7 @@ def _topic_row(about: SubjectSummary, labels: TopicLabels) -> LabelledTopicRow:
 
 
 def _points(results: Mapping[int, LabellingTrial], labels: Sequence[int], pool: int) -> list[LabelPoint]:
-    """Return a point after each batch, first those of the selection, then those of the random labels."""
+    """Return a point after each batch, first for the selected documents, then for the random documents."""
     selected = [trial["taus"] for number, trial in results.items() if number == 0]
     drawn = [trial["taus"] for number, trial in results.items() if number]
     return [
@@ -169,7 +171,7 @@ def _summarise(
 
 
 def _labelled_share(topics: Sequence[LabelledTopicRow]) -> float | None:
-    """Return labelled documents / documents of the pools; None if the pools are empty."""
+    """Return labelled documents as a share of the documents in the pools; None if the pools are empty."""
     pool = sum(row.pool for row in topics)
     return sum(row.labels for row in topics) / pool if pool else None
 

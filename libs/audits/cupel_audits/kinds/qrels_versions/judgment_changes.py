@@ -15,7 +15,7 @@ from cupel_measures.model import Aspect, Qrels
 MOST_LABELS = 1000
 """Scales with more labels are not compared, because the confusion matrix would be too large."""
 SUBTOPICS = "subtopics"
-"""The name under which judgments by subtopic are compared; their labels are relevant or not."""
+"""Aspect name of judgments by subtopic, which are compared with the labels relevant and not relevant."""
 Labels = Mapping[Any, int]
 READING = (
     "kappa (Cohen's, with linear weights) and alpha (Krippendorff's, ordinal) are 1 for full agreement and 0 "
@@ -27,15 +27,15 @@ READING = (
 
 
 CHANGES = ("same", "changed", "removed", "added")
-"""Kinds of documents: same or different labels in both versions, or judged in the first or second only."""
+"""Kinds of documents: equal labels, different labels, judged in the first or in the second version only."""
 
 
 class AspectChanges(TypedDict):
     """The comparison of one aspect.
 
-    labels: the labels, lowest first; both versions have the same. cells: index of the label in the first
-    version, index of the label in the second version, and number of documents with these labels. topics: for
-    each topic, the number of documents of each kind in CHANGES.
+    labels: the labels of both versions, lowest first. cells: index of the label in the first version, index
+    of the label in the second version, and number of documents with these labels. topics: for each topic, the
+    number of documents of each kind in CHANGES.
     """
 
     aspect: str
@@ -125,10 +125,10 @@ def _select(labels: Labels, topics: Collection[str]) -> Labels:
 
 
 def _shared_labels(first: Aspect, second: Aspect) -> Sequence[Any] | None:
-    """Return the labels that both versions share, or None.
+    """Return the labels of an aspect if both versions have the same labels, else None.
 
-    Inferred labels range from 0 to the highest grade of the qrels. If both are inferred, return the longer
-    list.
+    Inferred labels range from 0 to the highest grade of the qrels. If the labels of both versions are
+    inferred, return the longer list.
     """
     if list(first.labels) == list(second.labels):
         return first.labels
@@ -172,7 +172,10 @@ def _subtopic_judgments(qrels: Qrels, selected: Collection[str]) -> Iterator[tup
 
 
 def _compare_labels(name: str, labels: Sequence[Any], first: Labels, second: Labels) -> AspectChanges:
-    """Compare label indices by keys that start with the topic."""
+    """Compare the label indices that two versions have for the same keys.
+
+    A key identifies a judged document, or a document and a subtopic; its first item is the topic.
+    """
     cells = Counter((first[key], second[key]) for key in first.keys() & second.keys())
     topics: dict[str, Counter[str]] = {}
     for key in first.keys() | second.keys():

@@ -30,8 +30,8 @@ READING = (
 class OrderResult(TypedDict):
     """The order of runs by one measure under both versions; JSON-serialisable.
 
-    Lists of two have a value for each version. means: the mean score of each run. undefined: the reason why
-    the significance test could not be made, or None. If it is not None, all fields after it are missing.
+    A tuple of two has a value for each version. means: the mean score of each run. undefined: the reason why
+    the significance test could not be run, or None. If it is not None, all fields after it are missing.
     groups: the letters of each run. apart: number of pairs that differ significantly. regrouped: for each
     run, whether the significance of any of its pairs changes. alone: number of pairs that differ
     significantly under one version only. opposite: number of pairs that differ significantly in opposite
@@ -148,7 +148,7 @@ def compare_orders_of_versions(
 
 
 def _runs_of_pairs(test: AllPairs, selected: NDArray[np.bool_]) -> list[bool]:
-    """Return for each run whether it is in a selected pair, bool[pairs]."""
+    """Return for each run whether it is in a selected pair. selected: bool[pairs]."""
     involved = {*test.first[selected].tolist(), *test.second[selected].tolist()}
     return [run in involved for run in range(int(test.second.max(initial=0)) + 1)]
 

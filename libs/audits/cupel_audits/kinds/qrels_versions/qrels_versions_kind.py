@@ -48,8 +48,8 @@ class QrelsVersions(Audit):
 
     Runs are scored under both versions over the topics of both. For each measure, the report gives tau-b and
     tau AP between the orders, the runs that change rank, and significance groups by randomised Tukey HSD,
-    with the same replicates for both versions. A measure that cannot be computed under both versions, with
-    the same aspects, is left out.
+    with the same replicates for both versions. A measure is left out unless it can be computed under both
+    versions with the same aspects.
     """
 
     needs_other_qrels = True

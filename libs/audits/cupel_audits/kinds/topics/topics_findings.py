@@ -232,7 +232,7 @@ def _join(clauses: Sequence[str], comma: str = "; ") -> str:
 
 
 def sufficient(selected: Sequence[TopicChoice]) -> int | None:
-    """Return the least number of selected topics that order the runs as all topics do."""
+    """Return the smallest number of selected topics at which tau with all topics is at least STRONG."""
     taus = [tau for _, tau in selected]
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
 
@@ -246,6 +246,6 @@ def zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
 def name_first(
     about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicStatistics], tuple[float, ...]]
 ) -> str:
-    """Return the ids of the first topics when sorted by `key`; ties: the order of topics."""
+    """Return the ids of the first topics when sorted by `key`; topics with equal keys keep their order."""
     order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
     return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])

@@ -132,7 +132,11 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
 
 
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
-    """Return the lower bound of the first bin from which on all bins have acceptable swap rates."""
+    """Return the difference from which on swap rates extrapolated to all topics are acceptable.
+
+    It is the lower bound of a bin. The rates of this bin and of all bins of larger differences are at most
+    `error`.
+    """
     lasting = None
     rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
     for row in sorted(rows, key=lambda row: row.difference, reverse=True):
@@ -242,8 +246,10 @@ def _describe_topics(about: SubjectSummary, result: MeasureTopics) -> str:
 def _numbers(
     about: SubjectSummary, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
 ) -> dict[str, float | int | None]:
-    """Return the numbers of each measure, such as lasting(MEASURE), and greedy(MEASURE)@N for every fifth
-    N."""
+    """Return the numbers of each measure, such as lasting(MEASURE).
+
+    greedy(MEASURE)@N is included for every fifth N.
+    """
     numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
     for result in measures:
         measure, is_defined = result["measure"], result["undefined"] is None

@@ -10,7 +10,7 @@ class SwapDraw(TypedDict):
     """Two disjoint topic sets of one size.
 
     width: the width of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: tau-b
-    between the means on the first set and on all topics.
+    between the means over the first set and over all topics.
     """
 
     size: int
@@ -43,7 +43,8 @@ class MeasureTopics(TypedDict):
     are missing. notes: warnings. chosen: the greedy selection. topics: the statistics of each topic, in the
     order of the subject. variance: the variance of differences between two runs, pooled over pairs.
     detectable: the true difference that the t-test detects. usual: whether the measure has a range of about 0
-    to 1, so that the given difference makes sense. needed: the number of topics for the given difference.
+    to 1, for which the parameter `difference` is meant. needed: the number of topics needed to detect this
+    difference.
     """
 
     measure: str
@@ -58,7 +59,7 @@ class MeasureTopics(TypedDict):
 
 
 class TopicsResult(TypedDict):
-    """The result of a trial: a draw (for each measure, a SwapDraw of each size), or one MeasureTopics."""
+    """The result of a trial: either a draw (SwapDraws of each size by measure), or one MeasureTopics."""
 
     draw: NotRequired[dict[str, list[SwapDraw]]]
     measure: NotRequired[MeasureTopics]

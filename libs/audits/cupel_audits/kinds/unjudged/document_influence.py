@@ -13,7 +13,7 @@ from cupel_measures.model import Floats, Ints
 
 
 class LeadChange(NamedTuple):
-    """Two adjacent runs, by number, and the lead of the upper run before and after a judgment."""
+    """The indices of two adjacent runs, and the lead of the upper run before and after a judgment."""
 
     upper: int
     lower: int
@@ -24,9 +24,9 @@ class LeadChange(NamedTuple):
 class MeasureInfluence(NamedTuple):
     """The influence of a document on the order of runs by one measure; serialised to JSON as a list.
 
-    influence: the share of a run's lead over the next run that the judgment removes, summed over all pairs of
-    adjacent runs. reversed: number of pairs of runs whose order the judgment reverses. pair: the adjacent
-    runs whose lead changes most, None if no lead shrinks.
+    influence: the sum over all pairs of adjacent runs of the share of the upper run's lead that the judgment
+    removes. reversed: number of pairs of runs whose order the judgment reverses. pair: the adjacent runs with
+    the largest share, None if all shares are 0.
     """
 
     influence: float
@@ -45,7 +45,7 @@ class DocumentInfluence:
 
     @property
     def mean(self) -> float:
-        """Return the mean influence over the measures; 0 without measures."""
+        """Return the mean influence over the measures; 0 if there are no measures."""
         values = [by_measure.influence for by_measure in self.measures.values()]
         return math.fsum(values) / len(values) if values else 0.0
 
@@ -56,7 +56,7 @@ class DocumentInfluence:
 
 
 def list_influences(subject: AuditSubject, topic: int, documents: Ints) -> list[DocumentInfluence]:
-    """Return the influence of each of `documents`, unjudged documents of `Tops` on this topic."""
+    """Return the influence of each of `documents`: indices of unjudged documents of this topic in `Tops`."""
     influences = [DocumentInfluence({}) for _ in documents]
     scores = score_after_judgment(subject, topic, documents, subject.measures)
     for measure in subject.measures:
@@ -73,8 +73,8 @@ def list_influences(subject: AuditSubject, topic: int, documents: Ints) -> list[
 def shift_scores(measure: Measure, means: Floats, old: Floats, new: Floats, topics: int) -> Floats:
     """Return float64[n, runs], the scores of runs after their values on one topic change from `old` to `new`.
 
-    means: float64[runs], the scores over all topics. old: float64[runs]. new: float64[n, runs]. topics: the
-    number of topics.
+    means: float64[runs], the scores over all topics before the change. old: float64[runs]. new: float64[n,
+    runs]. topics: the number of topics.
     """
     aggregate = measure.declaration.aggregate
     if aggregate == "geometric mean":

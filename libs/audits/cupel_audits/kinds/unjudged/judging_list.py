@@ -14,14 +14,14 @@ DocumentCell = Annotated[str, Heading("document")]
 
 
 class RankInRun(NamedTuple):
-    """The rank of a document in a run, which is given by number."""
+    """The index of a run, and the rank of a document in this run."""
 
     run: int
     rank: int
 
 
 class UnjudgedShares(NamedTuple):
-    """The values of unjudged@depth of all runs on a topic; None for a run without documents."""
+    """The values of unjudged@depth of all runs on a topic; None for a run that retrieves no documents."""
 
     depth: int
     shares: Sequence[float | None]
@@ -30,8 +30,8 @@ class UnjudgedShares(NamedTuple):
 class ExaminedDocument(TypedDict):
     """An unjudged document with its influence.
 
-    runs: number of runs that retrieve it. where: the runs that rank it highest. influence: mean over
-    measures.
+    runs: number of runs that retrieve the document. where: the runs that rank it highest. influence: mean of
+    its influence over the measures.
     """
 
     document: str
@@ -46,7 +46,7 @@ class TopicTrial(TypedDict):
 
     missing: number of unjudged documents within the depth of some run. tried: number of these documents that
     were examined. turning: number of examined documents that reverse the order of two runs by some measure.
-    influence: sum over the examined documents. documents: the most influential documents.
+    influence: sum of the influences of the examined documents. documents: the most influential documents.
     """
 
     unjudged: Sequence[UnjudgedShares]
@@ -157,9 +157,10 @@ TOPICS = TableSchema.of("topics", "Missing judgments by topic", JudgingTopicRow)
 
 
 def report(about: SubjectSummary, depth: int, most: int, results: Mapping[int, TopicTrial]) -> AuditReport:
-    """Return the report on the examined topics, given by number.
+    """Return the report on the examined topics.
 
-    depth: pool depth whose unjudged documents were examined. most: largest number of documents to list.
+    results: the trial of each topic by the index of the topic. depth: pool depth whose unjudged documents
+    were examined. most: largest number of documents to list.
     """
     candidates = _rank_candidates(about, results, most)
     shares = _share_rows(about, list(results.values()))
@@ -248,7 +249,7 @@ def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) 
 
 
 def _share_rows(about: SubjectSummary, trials: Sequence[TopicTrial]) -> list[ShareRow]:
-    """Return the mean of unjudged@depth over the topics of each run, by depth and run."""
+    """Return the mean of unjudged@depth over the topics, for each depth and run."""
     shares_by_topic = [dict(UnjudgedShares(*values) for values in trial["unjudged"]) for trial in trials]
     return [
         ShareRow(run=name, depth=depth, share=_mean([shares[depth][run] for shares in shares_by_topic]))
@@ -275,7 +276,7 @@ def _topic_rows(about: SubjectSummary, results: Mapping[int, TopicTrial]) -> Ite
 
 
 def _numbers(shares: Sequence[ShareRow]) -> dict[str, float | int | None]:
-    """Return for each depth k unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN)."""
+    """Return, for each depth k: unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN)."""
     numbers: dict[str, float | int | None] = {}
     for depth in dict.fromkeys(row.depth for row in shares):
         by_run = {row.run: row.share for row in shares if row.depth == depth}

@@ -17,6 +17,7 @@ from cupel_measures.comparing.comparison import Difference, MeasureComparison
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION
 from cupel_measures.comparing.resampling import Interval
+from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
@@ -30,6 +31,9 @@ TITLES = {
     "sign": "sign test",
     MAX_T: "step-down max-T test",
     HSD: "randomised Tukey HSD",
+    NEMENYI: "Nemenyi's test of mean ranks",
+    CONOVER: "Conover's test of mean ranks with Holm's correction",
+    ALIGNED_RANKS: "Nemenyi's test of aligned ranks",
 }
 
 
@@ -156,7 +160,7 @@ def print_json(result: ComparisonResult) -> None:
 
 
 def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, Any]:
-    measure = comparison.measure
+    measure, friedman = comparison.measure, comparison.friedman
     groups = comparison.groups or [None] * len(result.compared.systems)
     return {
         "measure": measure.text,
@@ -169,10 +173,12 @@ def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> di
                 **_interval_data("mean", _as_scored(comparison, place)),
                 "groups": None if group is None else list(map(letters, group)),
                 "in_best_set": None if group is None else place in comparison.best_set,
+                **({"mean_rank": friedman.mean_ranks[place]} if friedman else {}),
             }
             for place, (name, group) in enumerate(zip(result.compared.systems, groups, strict=True))
         ],
         "groups_undefined": comparison.groups_undefined,
+        **_friedman_data(comparison),
         "differences": [
             {
                 **_difference_data(result, comparison, pair),
@@ -184,6 +190,15 @@ def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> di
         ],
         "warnings": list(comparison.warnings),
     }
+
+
+def _friedman_data(comparison: MeasureComparison) -> dict[str, Any]:
+    """Return Friedman's test if the comparison uses a rank test."""
+    test = comparison.friedman
+    if test is None:
+        return {}
+    numbers = {"statistic": test.statistic, "df": test.df, "p": test.p}
+    return {"friedman": numbers | {"critical_difference": test.critical_difference}}
 
 
 def _interval_data(name: str, interval: Interval) -> dict[str, Any]:

@@ -11,17 +11,26 @@ from cupel_client.output import printable
 from cupel_measures.comparing.comparison import (
     AspectDifferences,
     Difference,
+    FriedmanTest,
     MeasureComparison,
     TopicDifference,
 )
 from cupel_measures.comparing.corrections import letters
-from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION
+from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION, Choices
 from cupel_measures.comparing.resampling import EXACT, REPLICATES, Interval
+from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI
 
 UNDEFINED = "undefined"
 MOST_NAMES = 10
 """Largest number of runs of the best set that a sentence names; the table marks all."""
 BEST_TEST = "multiple comparisons with the best"
+EQUAL_SPREADS = " It assumes that all systems have equal spreads"
+ASSUMPTIONS = {
+    HSD: " It assumes that all differences have equal spreads.",
+    NEMENYI: f"{EQUAL_SPREADS}.",
+    ALIGNED_RANKS: f"{EQUAL_SPREADS}.",
+    CONOVER: f"{EQUAL_SPREADS}; it rejects too often where the ranks of some systems hardly vary.",
+}
 
 
 def print_tables(result: ComparisonResult) -> None:
@@ -59,6 +68,9 @@ def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> Non
         columns.append(("groups", [_format_letters(comparison.groups[place]) for place in order]))
         in_best_set = ["yes" if place in comparison.best_set else "" for place in order]
         columns.append(("best set", in_best_set))
+    if comparison.friedman is not None:
+        ranks = comparison.friedman.mean_ranks
+        columns.append(("mean rank", [f"{ranks[place]:.2f}" for place in order]))
     if unjudged is not None:
         shares = compared.unjudged[unjudged]
         columns.append((unjudged, [percent(shares[place]) for place in order]))
@@ -68,9 +80,11 @@ def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> Non
 
 
 def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
+    if comparison.friedman is not None:
+        yield _friedman_sentence(comparison.friedman, result.compared.choices)
     if comparison.groups:
         choices = result.compared.choices
-        test = TITLES[HSD if choices.test_name == HSD else MAX_T]
+        test = TITLES[choices.test_name if choices.is_simultaneous else MAX_T]
         yield f"Runs that share a letter are not significantly different ({test}, alpha {choices.alpha:g})."
         yield _best_set_sentence(result, comparison)
     if comparison.groups_undefined is not None:
@@ -81,6 +95,19 @@ def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iter
             (name, mean.undefined)
             for name, mean in zip(result.compared.systems, comparison.means, strict=True)
         ],
+    )
+
+
+def _friedman_sentence(test: FriedmanTest, choices: Choices) -> str:
+    """Return the result of Friedman's test, and the critical difference of mean ranks."""
+    name = "aligned ranks" if choices.test_name == ALIGNED_RANKS else "ranks within topics"
+    verdict = "differ significantly" if test.p <= choices.alpha else "do not differ significantly"
+    critical = ""
+    if test.critical_difference is not None:
+        critical = f"; the critical difference of mean ranks is {test.critical_difference:.2f}"
+    return (
+        f"By Friedman's test of {name}, the runs {verdict} (chi-squared {test.statistic:.2f}, {test.df:g} "
+        f"degrees of freedom, p {_format_p(test.p)}, alpha {choices.alpha:g}{critical})."
     )
 
 
@@ -236,22 +263,23 @@ def _method(result: ComparisonResult) -> Iterator[str]:
         f"Intervals: {_interval_method(result)}."
     )
     sampling = ""
-    if choices.is_simultaneous:
+    if test in (MAX_T, HSD):
         drawn = "permutations" if test == HSD else "assignments of signs"
         sampling = f", {choices.replicates:,} random {drawn}, seed {choices.seed}"
     elif test == "randomisation":
         sampling = f", {choices.replicates:,} random assignments of signs, seed {choices.seed}"
         if topics <= EXACT:
             sampling = f", exact: all {2**topics:,} assignments of signs"
-    assumption = " It assumes that all differences have equal spreads." if test == HSD else ""
+    assumption = ASSUMPTIONS.get(test, "")
     pairs, measures = _counted(len(compared.pairs), "pair"), _counted(len(compared.measures), "measure")
     family = f"{_counted(compared.tests, 'test')} ({pairs}, {measures})"
     if choices.is_simultaneous:
         family = f"corrected over {pairs} for each measure"
     yield f"p: {TITLES[test]}, two-sided{sampling}; {family}.{assumption}"
     if compared.measures[0].groups and test not in (MAX_T, HSD):
+        inferred = "Best set" if choices.is_simultaneous else "Groups and best set"
         replicates = f"{choices.group_replicates:,} random assignments of signs, seed {choices.seed}"
-        yield f"Groups and best set: {TITLES[MAX_T]}, {replicates}."
+        yield f"{inferred}: {TITLES[MAX_T]}, {replicates}."
 
 
 def _interval_method(result: ComparisonResult) -> str:
@@ -260,7 +288,7 @@ def _interval_method(result: ComparisonResult) -> str:
         replicates = f"{REPLICATES:,} replicates, seed {choices.seed}"
         return f"bias-corrected accelerated bootstrap over topics, {replicates}"
     single = "Student's t" if choices.interval == "t" else "bias-corrected accelerated bootstrap of the means"
-    if choices.is_simultaneous:
+    if choices.is_simultaneous and not choices.is_rank_test:
         quantile = "Tukey's" if choices.test_name == HSD else "max-T"
         return f"{single}; simultaneous for differences ({quantile} quantile)"
     if result.is_simultaneous:

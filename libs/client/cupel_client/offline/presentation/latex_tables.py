@@ -11,7 +11,7 @@ from cupel_client.offline.presentation.comparison_output import (
     print_warnings,
 )
 from cupel_client.output import printable
-from cupel_measures.comparing.comparison import MeasureComparison
+from cupel_measures.comparing.comparison import Difference, MeasureComparison
 from cupel_measures.comparing.corrections import letters
 
 SPECIAL = {
@@ -82,15 +82,19 @@ def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) 
     """
     pairs = [pair for pair in comparison.differences if pair.significant]
     if not result.compared.choices.all_pairs:
-        return "".join(
-            "+" if (pair.test.estimate or 0.0) > 0 else "-" for pair in pairs if pair.second == place
-        )
+        return "".join("+" if _is_higher(result, pair) else "-" for pair in pairs if pair.second == place)
     lower = [
         pair.first if pair.second == place else pair.second
         for pair in pairs
-        if place == (pair.second if (pair.test.estimate or 0.0) > 0 else pair.first)
+        if place == (pair.second if _is_higher(result, pair) else pair.first)
     ]
     return ",".join(rf"\mathrm{{{letters(other)}}}" for other in sorted(lower))
+
+
+def _is_higher(result: ComparisonResult, pair: Difference) -> bool:
+    """Return whether the second run is better, by mean ranks if the test compares them."""
+    test = pair.test
+    return ((test.statistic if result.compared.choices.is_rank_test else test.estimate) or 0.0) > 0
 
 
 def _caption(result: ComparisonResult) -> str:

@@ -23,7 +23,11 @@ removes unjudged documents from the run first. Measures that combine aspects hav
 
 In a worked example, `judged` lists the judged documents, each with a grade, labels or subtopics. Parentheses
 contain one label per aspect (`-` means not judged). Braces contain the subtopics to which the document is
-relevant. `run` lists documents in order, and `|` separates topics. A value with six decimals is rounded.
+relevant. `aspect` lists the labels of an aspect from worst to best; the threshold is the lowest relevant one.
+`run` lists documents in order, and `|` separates topics. A value with six decimals is rounded.
+
+In the table of a measure, a better swap exchanges two adjacent documents, of which the lower one has labels
+that are at least as good under every aspect and subtopic.
 
 Where a paper is ambiguous or misprinted, the page of the measure says what Cupel computes and which parameter
 selects another reading. [READINGS.md](READINGS.md) lists all readings.

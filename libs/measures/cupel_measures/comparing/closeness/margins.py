@@ -57,7 +57,7 @@ class OneSided:
     interval: tuple[float, float]
 
     def verdict(self, alpha: float) -> MarginVerdict:
-        """Return the verdict at level alpha, which the docstring of the module defines."""
+        """Return the verdict at level alpha. The docstring of the module defines the verdicts."""
         no_worse = self.p_no_worse <= alpha
         if no_worse and self.p_no_better <= alpha:
             return "equal within"
@@ -199,7 +199,8 @@ def posterior_of_difference(differences: Floats, margin: float) -> Posterior | N
     The model has normal differences with unknown mean and variance, and the reference prior 1 / sigma. The
     posterior of the mean is then Student's t with n - 1 degrees of freedom, location mean and scale sd /
     sqrt(n) (Bernardo and Smith 1994, section 5.4; the region of practical equivalence of Kruschke 2013). Its
-    tail probabilities equal the p-values of the one-sided t-tests in number, but not in meaning.
+    tail probabilities are the same numbers as the p-values of the one-sided t-tests, but have another
+    meaning.
     """
     from scipy.special import stdtr  # imported late, because the import takes a quarter of a second
 
@@ -242,7 +243,7 @@ def _sign_flip_tests(values: TypicalValues, margin: float, alpha: float) -> OneS
 
 
 def _mean_and_error(differences: Floats) -> tuple[float, float]:
-    """Return the mean and its standard error, the same bits on any machine."""
+    """Return the mean and its standard error, with the same bits on any machine."""
     center = float(mean(differences[:, None])[0])
     squares = float(np.cumsum((differences - center) ** 2)[-1])
     return center, math.sqrt(squares / (len(differences) - 1) / len(differences))

@@ -124,8 +124,8 @@ def improvements(original: tuple[Vector, Vector], reproduced: tuple[Vector, Vect
     original, reproduced: (scores of the advanced run, scores of its baseline). The original and the
     reproduction may have different topics. Effect ratio: mean improvement of the reproduction divided by the
     mean improvement of the original. It is 1 if both are equal, and negative if the effect is reversed.
-    Relative improvement: mean improvement divided by the mean of the baseline. DeltaRI: relative improvement
-    of the original minus that of the reproduction. Returns None if a score is undefined.
+    Relative improvement: mean improvement divided by the mean score of the baseline. DeltaRI: relative
+    improvement of the original minus that of the reproduction. Returns None if a score is undefined.
     """
     (a, b), (c, d) = paired(*original), paired(*reproduced)
     if undefined_reason(a, b, c, d) is not None:

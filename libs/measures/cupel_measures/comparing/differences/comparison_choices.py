@@ -7,11 +7,12 @@ from typing import Literal
 from cupel_measures.comparing.corrections import CORRECTIONS
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import FLIPS, REPLICATES, check_confidence
+from cupel_measures.comparing.simultaneous.blocked_ranks import RANK_TESTS
 
 Pair = tuple[int, int]
 NO_CORRECTION = "none"
 MAX_T, HSD = "max-t", "hsd"
-SIMULTANEOUS = (MAX_T, HSD)
+SIMULTANEOUS = (MAX_T, HSD, *RANK_TESTS)
 """Tests of all pairs by one measure at once, which correct p themselves."""
 INTERVALS = ("t", "bca")
 """Kinds of intervals; the first is the default."""
@@ -70,12 +71,17 @@ class Choices:
 
     @property
     def is_simultaneous(self) -> bool:
-        """Whether the test corrects p over all pairs of a measure itself."""
+        """Whether the test itself corrects p over the pairs of each measure."""
         return self.test_name in SIMULTANEOUS
 
     @property
+    def is_rank_test(self) -> bool:
+        """Whether the test compares mean ranks, with topics as blocks."""
+        return self.test_name in RANK_TESTS
+
+    @property
     def correction_name(self) -> str:
-        """Name of the correction of a paired test, or of the simultaneous test."""
+        """Name of the correction, or of the simultaneous test, which needs no other correction."""
         return self.test_name if self.is_simultaneous else self.correction or next(iter(CORRECTIONS))
 
     @property

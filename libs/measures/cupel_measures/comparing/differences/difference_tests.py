@@ -1,8 +1,9 @@
-"""Tests of the differences of pairs of systems by several measures, with intervals that agree with them.
+"""Tests of the differences of pairs of systems by several measures, and intervals that agree with the tests.
 
 An interval has the same level as its test. If p is corrected by Holm's method, the intervals are simultaneous
 by Bonferroni's inequality. Simultaneous tests use the max-T quantile or Tukey's quantile for the intervals
-too. If only a later step of a step-down correction finds a pair significant, the interval is cut next to 0.
+too. If only a later step of a step-down correction finds a pair significant, only the part of its interval
+with the sign of the difference is kept.
 """
 
 import math
@@ -20,6 +21,7 @@ from cupel_measures.comparing.differences.inverted_randomisation import randomis
 from cupel_measures.comparing.outcomes import LARGEST, Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import Interval, intervals, randomisations
+from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, rank_test
 from cupel_measures.comparing.simultaneous.max_t import MaxT, agreeing_bounds, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.grammar.registry import ScaleType
@@ -104,7 +106,7 @@ def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | 
 
 
 def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
-    """Return alphas that control the false coverage rate (Benjamini and Yekutieli, JASA 2005)."""
+    """Return alphas at which the intervals control the false coverage rate (Benjamini, Yekutieli 2005)."""
     rejected = max(1, int(np.count_nonzero(corrected <= alpha)))
     return np.full(len(p), rejected * alpha / len(p))
 
@@ -138,7 +140,8 @@ def _agreeing(
     """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
 
     For the randomisation test, the replacement is the interval that inverts the test. A bound that still
-    contradicts the verdict is moved to 0 or next to it; this can happen in later steps of Holm's correction.
+    contradicts the verdict is moved to 0, or to the float next to 0. This can happen in later steps of Holm's
+    correction.
     """
     if interval.value is None or interval.low is None or excludes_zero(interval) == is_significant:
         return interval
@@ -167,7 +170,7 @@ def _bounded(value: float | None, low: float, high: float) -> Interval:
 def _simultaneous(
     values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
-    """Test all pairs of systems with usable scores at once; the results of other pairs are undefined."""
+    """Test all pairs of systems with usable scores at once. The results of other pairs are undefined."""
     reasons = [undefined_reason(column) for column in values.T]
     usable = [system for system, reason in enumerate(reasons) if reason is None]
     column_of = {system: column for column, system in enumerate(usable)}
@@ -175,11 +178,19 @@ def _simultaneous(
     columns = [(column_of[second], column_of[first]) for first, second in family]
     test = _tested(values[:, usable], scale, columns, choices) if columns else []
     results = dict(zip(family, test, strict=True))
-    warnings = scale_warnings(scale, "the max-T test" if choices.test_name != HSD else "Tukey's HSD")
+    warnings = _scale_warnings(scale, choices)
     return [
         results.get(pair) or _undefined(len(values), reasons[pair[0]] or reasons[pair[1]], warnings)
         for pair in pairs
     ]
+
+
+def _scale_warnings(scale: ScaleType, choices: Choices) -> tuple[str, ...]:
+    """Return a warning if the test needs another scale; ranks within topics are valid on any scale."""
+    if choices.is_rank_test and choices.test_name != ALIGNED_RANKS:
+        return ()
+    methods = {HSD: "Tukey's HSD", ALIGNED_RANKS: "the alignment of ranks"}
+    return scale_warnings(scale, methods.get(choices.test_name, "the max-T test"))
 
 
 def _undefined(topics: int, reason: str | None, warnings: tuple[str, ...]) -> TestedDifference:
@@ -195,6 +206,8 @@ def _tested(
     values: Floats, scale: ScaleType, columns: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
     """Test pairs of columns; the differences are first - second."""
+    if choices.is_rank_test:
+        return _rank_tested(values, scale, columns, choices)
     options: dict[str, Any] = {
         "alpha": 1 - choices.level,
         "replicates": choices.replicates,
@@ -217,6 +230,37 @@ def _tested(
             for mean in means
         ]
     return _collected(result, values, columns)
+
+
+def _rank_tested(
+    values: Floats, scale: ScaleType, columns: Sequence[Pair], choices: Choices
+) -> list[TestedDifference]:
+    """Return the rank tests of pairs of columns; their intervals are t intervals of the mean (Bonferroni).
+
+    The statistic is the difference of mean ranks, positive if the first column is better.
+    """
+    found = rank_test(choices.test_name, values, alpha=choices.alpha, pairs=columns)
+    level, warnings = 1 - (1 - choices.level) / len(columns), _scale_warnings(scale, choices)
+    bounds = t_intervals(pair_differences(values, [(b, a) for a, b in columns]), confidence=level)
+    if found.undefined is not None or found.pair_p is None:
+        undefined = _undefined(len(values), found.undefined, warnings)
+        return [replace(undefined, interval=interval) for interval in bounds]
+    place_of = {
+        frozenset(pair): place
+        for place, pair in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    }
+    results = []
+    for (a, b), interval in zip(columns, bounds, strict=True):
+        p = float(found.pair_p[place_of[frozenset((a, b))]])
+        outcome = Outcome(
+            n=len(values),
+            estimate=interval.value,
+            statistic=float(found.mean_ranks[b] - found.mean_ranks[a]),
+            p=p,
+            warnings=warnings,
+        )
+        results.append(TestedDifference(outcome=outcome, corrected_p=p, interval=interval, level=level))
+    return results
 
 
 def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair]) -> list[TestedDifference]:
@@ -258,8 +302,8 @@ def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair])
 def _effect_level(interval: Interval, error: float, topics: int) -> float:
     """Return a confidence level for the interval of the effect size, so that it agrees with `interval`.
 
-    At this level, the interval of the effect size excludes 0 exactly if `interval` does. The level is that of
-    the t interval with the same bound next to 0 as `interval`.
+    At this level, the interval of the effect size excludes 0 exactly if `interval` does. It is the level of
+    the t interval whose bound closest to 0 is that of `interval`.
     """
     from scipy.special import stdtr
 

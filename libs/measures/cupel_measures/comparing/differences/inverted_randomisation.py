@@ -13,12 +13,13 @@ from cupel_measures.model import Floats
 def randomisation_interval(
     differences: Floats, *, level: float, flips: int, seed: int
 ) -> tuple[float, float]:
-    """Return the interval of mean differences that the randomisation test does not reject at `level`.
+    """Return the interval of the mean differences that the randomisation test does not reject.
 
-    differences: float64[topics]. For a hypothetical mean above the observed mean, an assignment of signs is
-    at least as extreme as the observed signs if the mean over the flipped topics, or over the other topics,
-    is at least the hypothetical mean. The upper bound is therefore one of these subset means, and so is the
-    lower bound by symmetry. Both bounds are infinite if the test cannot reject any mean difference.
+    differences: float64[topics]. level: significance level of the test. For a hypothetical mean above the
+    observed mean, an assignment of signs is at least as extreme as the observed signs if the mean over the
+    flipped topics, or over the other topics, is at least the hypothetical mean. The upper bound is therefore
+    one of these subset means, and so is the lower bound by symmetry. Both bounds are infinite if the test
+    cannot reject any mean difference.
     """
     topics, total = len(differences), float(np.cumsum(differences)[-1])
     tops, bottoms = [], []

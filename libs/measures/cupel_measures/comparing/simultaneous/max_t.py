@@ -55,8 +55,8 @@ class MaxT:
         """Lower and upper bounds, float64[pairs] each, of the simultaneous intervals of the differences.
 
         Each is difference +- critical * error. An interval excludes 0 exactly if the pair differs
-        significantly. If only a later step of the test finds the pair significant, the interval is cut next
-        to 0. Bounds are infinite if there are too few topics.
+        significantly. If only a later step of the test finds the pair significant, only the part of the
+        interval with the sign of the difference is kept. Bounds are infinite if there are too few topics.
         """
         width = np.zeros_like(self.error)
         np.multiply(self.critical, self.error, out=width, where=self.error > 0)
@@ -90,10 +90,11 @@ def max_t(
     """Test all pairs of systems, or only `pairs`, by the studentised step-down max-T method.
 
     scores: float64[topics, systems]. t is the mean difference divided by its standard error. A replicate
-    flips the signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a
-    pair is (1 + r) / (1 + replicates). r is the number of replicates in which this pair or a later one
-    reaches the observed |t| of the pair. p never decreases in this order. with_p: whether to compute p. The
-    verdicts do not need it, and for hundreds of systems it takes most of the time.
+    chooses random topics and flips the signs of all centred differences on these topics. Pairs are ordered by
+    |t|, descending. p of a pair is (1 + c) / (1 + replicates). c is the number of replicates in which the |t|
+    of this pair or a later one is at least the observed |t| of this pair. p never decreases in this order.
+    with_p: whether to compute p. The verdicts do not need it, and for hundreds of systems it takes most of
+    the time.
     """
     values = matrix(scores)
     systems = values.shape[1]
@@ -165,8 +166,9 @@ def _family(systems: int, first: Ints, second: Ints) -> Mask:
 def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) -> tuple[Mask, float]:
     """Return whether each pair differs, bool[systems, systems], and the critical r of the first step.
 
-    Each step rejects the pairs whose absolute r exceeds a quantile of the largest absolute r of the remaining
-    pairs. largest: float64[replicates], the largest absolute r of all pairs.
+    r is the statistic that `sign_flips` defines. Each step rejects the pairs whose absolute r exceeds a
+    quantile of the largest absolute r of the remaining pairs. largest: float64[replicates], the largest
+    absolute r of all pairs.
     """
     strength = np.abs(flips.observed)
     allowed = allowed_exceedances(alpha, flips.replicates)
@@ -189,7 +191,7 @@ def _maxima(flips: SignFlips, family: Mask, replicates: Ints | slice = slice(Non
 
 
 def allowed_exceedances(alpha: float, replicates: int) -> int:
-    """Return the largest number r of replicates with (1 + r) / (1 + replicates) <= alpha; -1 for none."""
+    """Return the largest count with (1 + count) / (1 + replicates) <= alpha; -1 if no count is that small."""
     allowed = int(alpha * (replicates + 1))
     while allowed >= 0 and (allowed + 1) / (replicates + 1) > alpha:
         allowed -= 1
@@ -197,7 +199,7 @@ def allowed_exceedances(alpha: float, replicates: int) -> int:
 
 
 def _quantile(largest: Floats, allowed: int) -> float:
-    """Return the r that at most `allowed` replicates exceed; the result is at most 1.
+    """Return the smallest r, at most 1, that no more than `allowed` replicates exceed.
 
     A tolerance is added, so that statistics that differ only by rounding errors are ties and not significant.
     """
@@ -227,7 +229,7 @@ def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed:
 def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
     """Return the step-down adjusted p, float64[pairs]."""
     strength = np.abs(flips.observed[first, second])
-    order = np.argsort(strength, kind="stable")  # weakest pair first
+    order = np.argsort(strength, kind="stable")  # the pair with the smallest |r| first
     a, b = first[order], second[order]
     weights, bounds = flips.weights[a, b][:, None], (strength[order] - CLOSE)[:, None]
     reached = np.zeros(len(order), dtype=np.int64)
@@ -251,8 +253,8 @@ def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
     """Return the statistics of the replicates for the test of all pairs and the test of the best system.
 
     The first result is the largest absolute r of all pairs, float64[replicates]. The second, int64[systems],
-    is a number of replicates: those in which the largest r of another system minus this system reaches its
-    observed value.
+    is a number of replicates for each system: those in which the largest r of another system minus this
+    system is at least its observed value.
     """
     advantage = flips.observed.max(axis=0)[:, None]
     reached = np.zeros(len(advantage), dtype=np.int64)

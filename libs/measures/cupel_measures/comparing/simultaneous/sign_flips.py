@@ -1,9 +1,10 @@
 """Sign flips of centred scores: the replicates of the max-T tests, shared by all pairs of systems.
 
 A replicate gives each topic a random sign and applies it to the centred differences d of every pair. The
-statistic of a pair is t = r sqrt((n - 1) / (1 - r**2)) with r = sum(s d) / sqrt(n sum(d**2)), which lies
-between -1 and 1. It grows with r, so all comparisons use r. The numerator is the difference of two signed
-sums, one per system, so a replicate costs one number per system and one subtraction per pair.
+statistic of a pair is t = r sqrt((n - 1) / (1 - r**2)) with r = sum(s d) / sqrt(n sum(d**2)), for signs s and
+n topics. r lies between -1 and 1, and t grows with r, so all comparisons use r. The numerator is the
+difference of two signed sums, one per system, so a replicate costs one number per system and one subtraction
+per pair.
 """
 
 import math
@@ -51,7 +52,7 @@ class SignFlips:
 
     @cached_property
     def _squares(self) -> Floats:
-        """float64[systems, systems]: sums of squared centred differences; rounding errors are 0."""
+        """float64[systems, systems]: sums of squared centred differences; rounding errors become 0."""
         topics, systems = self.values.shape
         total = np.zeros((systems, systems))
         for scores in self.values - self.means:
@@ -74,7 +75,10 @@ class SignFlips:
 
     @cached_property
     def observed(self) -> Floats:
-        """float64[systems, systems]: r of row minus column; 0 for equal means, 1 or -1 without variance."""
+        """float64[systems, systems]: r of the observed differences, row system minus column system.
+
+        It is 0 if the means are equal. Otherwise, it is 1 or -1 if the differences have no variance.
+        """
         differences = self.means[:, None] - self.means
         differences = np.where(np.abs(differences) < CLOSE * self._scale, 0.0, differences)
         lengths = np.sqrt(self._squares + len(self.values) * differences**2)
@@ -84,7 +88,7 @@ class SignFlips:
 
     @cached_property
     def weights(self) -> Floats:
-        """float64[systems, systems]: 1 / sqrt(n sum(d**2)) of every pair; 0 without variance."""
+        """float64[systems, systems]: 1 / sqrt(n sum(d**2)) of every pair; 0 if all d are 0."""
         lengths = np.sqrt(len(self.values) * self._squares)
         return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
@@ -103,8 +107,8 @@ class SignFlips:
         return rounded @ _signs(len(centred), self.replicates, self.seed)
 
     def to_t(self, r: Floats) -> Floats:
-        """Return the t statistics that correspond to values of r; infinite for r = 1."""
-        share = np.minimum(r * r, 1.0)
+        """Return the t statistics that correspond to values of r; infinite for r = 1 and r = -1."""
+        share = r * r
         squares = np.divide(
             (len(self.values) - 1) * share, 1 - share, out=np.full_like(share, np.inf), where=share < 1
         )
@@ -124,7 +128,7 @@ class SignFlips:
 
 @lru_cache(maxsize=1)
 def _signs(topics: int, replicates: int, seed: int) -> Floats:
-    """Return float64[topics, replicates], which all measures of a report share."""
+    """Return the signs, float64[topics, replicates], which all measures of a report share."""
     return np.concatenate(list(random_signs(topics, replicates, seed))).T
 
 

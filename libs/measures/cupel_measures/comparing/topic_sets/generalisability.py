@@ -122,7 +122,8 @@ class VarianceComponents:
     def _absolute(self, unbounded: float, residual: float, topic: float) -> float:
         """Return a bound of the ratio, from quantiles of F.
 
-        unbounded, residual, topic: quantiles for the degrees of freedom infinity, residual and topic.
+        unbounded, residual, topic: the quantiles with infinitely many denominator degrees of freedom, with
+        those of the residual, and with those of the topics.
         """
         system_square, residual_square = self.system_square, self.residual_square
         signal = system_square**2 - unbounded * system_square * residual_square

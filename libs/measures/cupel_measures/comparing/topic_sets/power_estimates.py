@@ -40,9 +40,9 @@ def required_difference(
     """Return the estimated difference of means that makes a pair of systems differ significantly.
 
     scores: float64[topics, systems]. Sakai, SIGIR 2006, section 3: for each pair, take the bootstrap sample
-    with the K-th largest |t|, where K = alpha B, and the absolute difference of means in that sample. The
-    result is the largest such difference over all pairs. It is None for fewer than two systems or topics, and
-    for unusable scores.
+    with the K-th largest |t|, where K = alpha * replicates, and the absolute difference of means in that
+    sample. The result is the largest such difference over all pairs. It is None for fewer than two systems or
+    topics, and for unusable scores.
     """
     values = matrix(scores)
     first, second = np.triu_indices(values.shape[1], 1)

@@ -1,4 +1,4 @@
-"""Declarations of aspects and label sets in a collection file."""
+"""Declarations of aspects and of sets of label tuples in a collection file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ _KEYS = ("lowest", "unjudged", "threshold", "gains", "embedding")
 
 
 def aspects_from(declared: Mapping[str, Any]) -> tuple[Aspect, ...]:
-    """Return the aspects of a mapping such as that under `aspects` in a collection file.
+    """Return the aspects in a mapping such as `aspects` in a collection file.
 
     declared: JSON data, {name: {labels, ...}}; the first is the default aspect. Raise Refused, with all
     errors, if it is invalid.
@@ -91,7 +91,7 @@ def aspects_from(declared: Mapping[str, Any]) -> tuple[Aspect, ...]:
 
 
 def label_sets_from(declared: Mapping[str, Any], aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the label sets of a mapping such as that under `label_sets` in a collection file.
+    """Return the sets of label tuples in a mapping such as `label_sets` in a collection file.
 
     declared: {name: {aspects, tuples}}. Raise Refused, with all errors, if it is invalid.
     """
@@ -299,7 +299,7 @@ def _shown(values: Sequence[object]) -> str:
 
 
 def read_label_sets(place: Place, aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the valid label sets in the mapping at `place`. Report errors in the others."""
+    """Return the valid sets of label tuples in the mapping at `place`. Report errors in the others."""
     places = place.mapping(
         "label sets by name, such as {possible: {aspects: [a, b], tuples: [[0, x], [1, y]]}}"
     )

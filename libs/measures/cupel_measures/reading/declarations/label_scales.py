@@ -63,7 +63,7 @@ class LabelScale(dict[bytes, int]):
 
     @staticmethod
     def _lowest(label: Label) -> int:
-        """Return NEGATIVE for a negative grade in `lowest`, because Bpref and infAP need it, else 0."""
+        """Return NEGATIVE for a negative grade, which Bpref and infAP treat differently, else 0."""
         return NEGATIVE if isinstance(label, int) and label < 0 else 0
 
     def _inferred(self, word: bytes) -> int:

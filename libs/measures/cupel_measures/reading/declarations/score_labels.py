@@ -54,7 +54,8 @@ class Steps:
     - Shares: the position of a document is 1 + the number of larger scores, so ties share the best position.
       Of n documents, those at a position up to numbers[0] * n get the best label, those up to numbers[1] * n
       the next one, and so on.
-    - Thresholds: a score of at least the last number gets the best label, and so on.
+    - Thresholds: a score of at least the last number gets the best label, another score of at least the
+      number before it gets the next label, and so on.
     """
 
     numbers: tuple[Fraction, ...]

@@ -48,7 +48,7 @@ class Document:
         return Place(self, (), self.root)
 
     def over(self, data: Mapping[str, Any]) -> "Document":
-        """Return the document with the additional keys of `data`. Its own keys take precedence."""
+        """Return the document with the additional keys of `data`. Keys of the document take precedence."""
         return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
 
     def line(self, path: Path) -> int | None:

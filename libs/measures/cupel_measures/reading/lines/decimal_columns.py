@@ -37,7 +37,7 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     point = np.minimum(_first_point(words), length)
     places = np.maximum(length - point - 1, 0)
     digits, right = _eight(words, point)
-    right &= (length > 0) & (length - point != 1)  # at least one digit, also after the point
+    right &= (length > 0) & (length - point != 1)  # at least one digit, and at least one after a point
     if length.max(initial=0) > 8:  # otherwise the point is in the first word, and all digits fit into 64 bits
         right &= (point < 8) | (point == length)
         right &= (places <= 19) & ((point + places <= 19) | (digits == 0))

@@ -126,7 +126,7 @@ class _RankChecker:
             self._count(DEPTH, names, lines, np.diff(documents.offsets) > self.depth)
 
     def _check_ranks(self, names: list[str], lines: Ints, documents: Documents, rank: Floats) -> None:
-        """Compare ranks with the order by score. documents, rank: in this order."""
+        """Compare ranks with the order by score. documents, rank: sorted by score."""
         heads, count = documents.offsets[:-1], np.diff(documents.offsets)
         lowest, highest = np.minimum.reduceat(rank, heads), np.maximum.reduceat(rank, heads)
         equal = (count > 1) & (lowest == highest)
@@ -187,7 +187,7 @@ class _RankChecker:
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """Return the ranking of `rows`, and the topics that ranks order differently.
+    """Return the ranking of `rows`, and the topics whose documents have another order by rank.
 
     The ranking is None if there are errors. Add duplicates and warnings to the findings of `rows`. Check the
     order only in blocks in which every score and rank is a number.

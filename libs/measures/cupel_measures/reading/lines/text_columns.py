@@ -139,7 +139,7 @@ MASKS: Words = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
 def word(text: Text, start: Ints, length: Ints, index: int) -> Words:
     """Return word `index` of each field, with zero bytes after the end of the field."""
-    if length.min(initial=8 * index + 8) >= 8 * index + 8:  # ids usually have one length
+    if length.min(initial=8 * index + 8) >= 8 * index + 8:  # ids usually have the same length
         return text.words[start + 8 * index if index else start]
     left = np.minimum(np.maximum(length - 8 * index, 0), 8)
     at = np.minimum(start + 8 * index, len(text)) if index else start

@@ -112,7 +112,7 @@ def _affix(
     without: Without,
     same: Callable[[str], str],
 ) -> tuple[str, int]:
-    """Return the most common affix that known ids lack in `longer`, and the number of known ids it matches.
+    """Return the most common affix without which ids in `longer` are known, and how many known ids match.
 
     same: normalisation of ids. An affix of digits only is ignored, because 401 and 1 are different numbers.
     """
