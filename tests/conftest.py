@@ -69,7 +69,7 @@ def reduce_examples(items: list[pytest.Item]) -> None:
 
 
 def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run only every nth set of parameters of a test that is marked `sampled(every=n)`.
+    """Leave out experiments, and run only every nth set of parameters of a test marked `sampled(every=n)`.
 
     All tests in the folders of PRODUCTION_EVERY run on the embedded size, and every nth of them on the
     production size too.
@@ -82,7 +82,7 @@ def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
             every = mark.kwargs["every"]
         elif "[production" in item.nodeid and (folder := _sampled_folder(name)):
             name, every = folder, PRODUCTION_EVERY[folder]
-        if seen[name] % every:
+        if seen[name] % every or item.get_closest_marker("experiment"):
             deselected.append(item)
         seen[name] += 1
     if deselected:

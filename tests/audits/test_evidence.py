@@ -87,6 +87,7 @@ def lexical_subject(make: Callable[[Path], Collection], shared: Path) -> AuditSu
     return subject_of(diverse(collection.judged), runs, "alpha_nDCG@20", top=20, texts=texts_in(collection))
 
 
+@pytest.mark.experiment
 def test_selected_labels_order_systems_better_than_random_labels(shared: Path) -> None:
     """Hui, PIKM 2014, section 5.2: under 20 per cent of the pool is selected, tau is above 0.8."""
     report = audited("label_selection", lexical_subject(cranfield, shared), {"repeats": 1, "batch": 15})
@@ -95,6 +96,7 @@ def test_selected_labels_order_systems_better_than_random_labels(shared: Path) -
     assert report.numbers["tau"] > report.numbers["tau_random"] + 0.05  # type: ignore[operator]
 
 
+@pytest.mark.experiment
 def test_lmd_keeps_the_order_with_few_judgments_better_than_alpha_ndcg(shared: Path) -> None:
     """Hui, PIKM 2014, section 5: classic measures fall below tau 0.8 at 40 per cent; LMD hardly falls."""
     numbers = audited(

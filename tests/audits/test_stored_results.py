@@ -9,6 +9,8 @@ at commit fb9622d with this command:
 
     PYTHONPATH=tests python tests/support/stored_audits.py tests/audits/stored_results.json.gz
 
+Kinds whose method changed were recorded again, and keep their older results under the names of OLDER.
+
 To add a new kind, add it to `OPTIONS` of tests/support/stored_audits.py, and run the command with the name of
 the kind as the last argument.
 """
@@ -37,6 +39,10 @@ ADDED = {"pooled", "unexplained", "rbo", "rbo_p"}
 """Keys that later releases added to trials or settings. Stored ones lack them, so reports do without."""
 
 
+OLDER = {"qrels_versions-hsd": "qrels_versions", "scales-paper": "scales"}
+"""Results by older methods, which reports must still show, with their kinds."""
+
+
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stored") / "example"
@@ -44,9 +50,9 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", OPTIONS)
-def test_stored_trials_give_the_recorded_report(kind: str) -> None:
-    stored = STORED[kind]
+@pytest.mark.parametrize("name", [*OPTIONS, *OLDER])
+def test_stored_trials_give_the_recorded_report(name: str) -> None:
+    kind, stored = OLDER.get(name, name), STORED[name]
     trials = {int(number): trial for number, trial in stored["trials"].items()}
     audit, about = read_audit(kind, stored["parameters"]), SubjectSummary.of(stored["about"])
     report = result(audit, about, stored["seed"], len(trials), trials).report
@@ -55,6 +61,7 @@ def test_stored_trials_give_the_recorded_report(kind: str) -> None:
     assert [list(list_numbers(table["rows"])) for table in tables] == stored["tables"]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_trials_have_the_form_of_stored_trials(kind: str, example: Path, tmp_path: Path) -> None:
     recorded = record_audit(kind, example, tmp_path / "audit")
@@ -86,4 +93,15 @@ def count_sentences(value: Any) -> Any:
 
 
 def test_every_kind_is_recorded() -> None:
-    assert set(STORED) == set(OPTIONS) == set(KINDS)
+    assert set(STORED) - set(OLDER) == set(OPTIONS) == set(KINDS)
+
+
+def test_reports_of_older_results_name_their_method() -> None:
+    for name, test in (("qrels_versions-hsd", "randomised Tukey HSD"), ("scales-paper", "Kruskal-Wallis")):
+        stored = STORED[name]
+        trials = {int(number): trial for number, trial in stored["trials"].items()}
+        audit, about = read_audit(OLDER[name], stored["parameters"]), SubjectSummary.of(stored["about"])
+        report = result(audit, about, stored["seed"], len(trials), trials).report
+        assert report is not None
+        assert any(test in sentence for sentence in report.verdict), name
+        assert not any("max-T" in sentence for sentence in report.verdict), name

@@ -304,7 +304,7 @@ class TestInvalidInput:
         assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
         single = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
         assert (single.exit_code, single.stdout) == (1, "")
-        assert "no audit: the audit compares runs, but only one is given" in single.stderr
+        assert "cannot audit: the audit compares runs, but only one is given" in single.stderr
 
 
 class TestTeams:

@@ -81,7 +81,7 @@ def test_table_has_a_block_for_each_run_and_measure(folder: Path) -> None:
         "twin.txt TOMA(of=RR)",
         "ties 0.5000 to 0.6667, depending on the order of equal scores in 1 topic",
         "0.5833 expected (closed form)",
-        "judgments 11.1% (relevance) of all documents unjudged",
+        "judgments 11.1% (relevance) of all documents are unjudged",
         "RR: a mean over topics requires an interval scale, but its scale is neither interval nor ordinal",
         "parts the measure does not combine aspects",
         "profiles trec_eval-9: no change",
@@ -96,7 +96,7 @@ def test_profile_effect_is_described(folder: Path) -> None:
     """In single precision, a and c tie and c ranks first; one of three topics falls by 1/2."""
     (folder / "close.txt").write_text("1 Q0 a 1 1.000000000001 close\n1 Q0 c 2 1 close\n")
     stdout = cupel("qrels.txt", "close.txt", "-m", "RR", "--explain", "profiles").stdout
-    assert "trec_eval-9: 0.1667 (-0.1667), 1 topic by single_precision: 1" in stdout
+    assert "trec_eval-9: 0.1667 (-0.1667), 1 topic changed by single_precision: 1" in stdout
     assert "trec_eval-10: no change" in stdout
 
 

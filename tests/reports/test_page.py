@@ -266,7 +266,7 @@ def test_plot_with_many_panels_reports_omitted_panels() -> None:
     text = page(result(report_of(
         table("t", "step tau topic", points), plots=[plot("curve", "t", "step", "tau", facet="topic")]
     )))  # fmt: skip
-    assert "24 of 30 are drawn; the table has all." in text
+    assert "24 of 30 panels are drawn; the table has the values of all." in text
 
 
 def test_page_of_large_report_is_below_3_megabytes() -> None:
@@ -364,6 +364,19 @@ def test_heatmap_has_the_same_order_on_both_axes() -> None:
     picture = first_svg(report_of(pairs, plots=[plot("heatmap", "t", "one", "two", value="tau")]))
     labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
     assert [label for label in labels if label in "abc"] == ["a", "b", "c", "a", "b", "c"]
+
+
+def test_box_plot_has_a_box_for_each_category_and_shows_outliers() -> None:
+    """Of 1 to 9 and 30, the quartiles are 3.25 and 7.75, so only 30 lies outside the whiskers."""
+    values = [("wide", float(value)) for value in [*range(1, 10), 30]] + [("one", 5.0)]
+    picture = first_svg(
+        report_of(table("t", "group value", values), plots=[plot("boxes", "t", "group", "value")])
+    )
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert [label for label in labels if label in ("wide", "one")] == ["wide", "one"]
+    assert len(re.findall(r"M2,0A2,2", picture)) == 1
+    whole, *boxes = (float(width) for width in re.findall(r'd="M[\d.]+,[\d.]+h([\d.]+)v', picture))
+    assert any(width == pytest.approx(4.5 / 30 * whole, rel=1e-3) for width in boxes)
 
 
 def test_axis_labels_of_many_steps_do_not_overlap() -> None:

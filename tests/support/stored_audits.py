@@ -42,6 +42,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "qrels_versions": ("--replicates", "200"),
     "reliability": ("--sizes", "5,50"),
     "scales": (),
+    "topic_selection": ("--number", "3", "--repeats", "2", "--reference", "alpha_nDCG@10"),
     "topics": ("--draws", "2", "--subset", "4"),
     "unjudged": ("--tried", "3"),
     "unlabelled_systems": ("--percents", "20,60", "--repeats", "2"),

@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 Cell = float | int | str | bool | None
-Form = Literal["curve", "heatmap", "changes", "bars", "points"]
+Form = Literal["curve", "heatmap", "changes", "bars", "points", "boxes"]
 Row = TypeVar("Row")
 PROSE = ("verdict", "reading", "undefined", "warnings", "actions")
 """The fields of a report that hold sentences."""
@@ -302,6 +302,25 @@ class Plot:
             name=name, title=title, caption=caption, form="points", table=schema.name, x=x, y=y,
             series=series, label=label, domain=domain,
             reference=reference, facet=facet,
+        ).checked(schema)  # fmt: skip
+
+    @classmethod
+    def boxes(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        domain: tuple[float, float] | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw a box plot of the values y of the rows with the same x: quartiles, range and outliers."""
+        return cls(
+            name=name, title=title, caption=caption, form="boxes", table=schema.name, x=x, y=y,
+            domain=domain, facet=facet,
         ).checked(schema)  # fmt: skip
 
     @property

@@ -88,7 +88,7 @@ def _renewed_lease(system: System, claim: Claim, on_renewal: Callable[[], None])
                     return
                 on_renewal()
             except Exception as problem:  # The database may be back before the lease ends.
-                log.warning("could not renew %s: %s", claim.id, problem)
+                log.warning("could not renew the lease of %s: %s", claim.id, problem)
 
     thread = threading.Thread(target=renew_until_over, name=f"lease of {claim.id}", daemon=True)
     thread.start()

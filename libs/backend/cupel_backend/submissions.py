@@ -56,7 +56,7 @@ CONTENT_REPEATED = declare_finding(
     "run-content-repeated",
     "warning",
     "the team has already submitted the same ranking to this track",
-    "no action is needed if this is intended; it counts as a separate submission",
+    "no action is needed if this is intended; the new run counts as a separate submission",
 )
 
 

@@ -36,7 +36,8 @@ class AuditKindResource(Resource):
     source: str = Field(description="the publication that describes the method")
     documentation: str
     texts: bool = Field(
-        description="whether the kind needs texts of documents; then it runs only offline, by `cupel audit`"
+        description="whether the kind needs texts of documents. Such a kind runs only offline, by `cupel "
+        "audit`"
     )
     parameters: tuple[AuditParameterResource, ...]
 
@@ -114,7 +115,7 @@ class AuditResource(Resource):
     failures: tuple[AuditPartFailure, ...]
     problems: tuple[str, ...] = Field(description="reasons why the audit cannot be done, as sentences")
     digest: str | None = Field(None, description="digest of the result; null until the audit is done")
-    verdict: tuple[str, ...] = Field(description="the findings in sentences")
+    verdict: tuple[str, ...] = Field(description="the findings, as sentences")
     numbers: dict[str, float | int | None] = Field(
         description="numbers of the report by name; null: undefined"
     )
@@ -201,7 +202,7 @@ class AuditReportResource(Resource):
 
 
 class AuditHistoryPoint(Resource):
-    """The value of a number in one audit."""
+    """The value of the number in the report of one audit."""
 
     audit: str
     value: float | None = Field(None, description="value of the number; null if it is undefined")
@@ -262,7 +263,8 @@ class AuditRequest(RequestBody):
         None,
         ge=1,
         le=LARGEST_INTEGER,
-        description="maximum number of trials in a part; raised if there would be more than 1,000 parts",
+        description="maximum number of trials in a part; the service increases it if there would be more "
+        "than 1,000 parts",
     )
 
     EXAMPLE = {"kind": "downsampling", "parameters": {"ratios": [90, 50, 10]}, "measures": ["AP"]}

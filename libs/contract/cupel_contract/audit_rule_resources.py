@@ -69,7 +69,7 @@ class ScheduleChange(RequestBody):
 
 
 class AlertResource(Resource):
-    """An alert on a number of an audit kind, and its value in the newest audit of that kind."""
+    """An alert on a number in the reports of an audit kind, with the value in the newest of them."""
 
     id: str
     track: str
@@ -81,7 +81,9 @@ class AlertResource(Resource):
         None, description="whether the value is out of bounds; null before the first audit"
     )
     value: float | None = Field(
-        None, description="value in the newest audit; null if there is none or it is undefined"
+        None,
+        description="value of the number in the newest audit; null if there is no such audit or number, or "
+        "if it is undefined",
     )
     audit: str | None = Field(None, description="id of the newest audit")
     judged_at: datetime | None = None

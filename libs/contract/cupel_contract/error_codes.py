@@ -172,7 +172,7 @@ _DECLARED = (
     ErrorCode(
         "token-forbidden",
         _K.FORBIDDEN,
-        "only admins may manage tokens of other teams or of a higher scope than their own",
+        "only admins may manage tokens of another team, or of a scope higher than that of the caller",
         "ask an admin",
     ),
     ErrorCode(
@@ -245,7 +245,7 @@ _DECLARED = (
         "qrels-not-published",
         _K.NOT_FOUND,
         "the track has no such published qrels version that you may see",
-        "omit the version for the current one, or list them with GET /v1/tracks/{track}/qrels",
+        "omit the version to use the current one, or list all versions with GET /v1/tracks/{track}/qrels",
     ),
     ErrorCode(
         "qrels-invalid",
@@ -257,7 +257,7 @@ _DECLARED = (
         "qrels-older",
         _K.CONFLICT,
         "a later version is already published",
-        "upload the judgments again: they get a higher number",
+        "upload the judgments again; the new version gets a higher number",
     ),
     ErrorCode(
         "qrels-forbidden",
@@ -320,7 +320,7 @@ _DECLARED = (
         "job-not-dead",
         _K.CONFLICT,
         "only a dead job can be revived",
-        "wait: the job is queued, running or done",
+        "no action needed: the job is queued, running or done",
     ),
     ErrorCode(
         "job-revival-forbidden",
@@ -360,7 +360,7 @@ _DECLARED = (
         "audit-not-begun",
         _K.NOT_FOUND,
         "no trial of the audit is done yet",
-        "wait until `progress` counts a trial",
+        "wait until `progress` shows a finished trial",
     ),
     ErrorCode(
         "audit-table-unknown",

@@ -32,7 +32,8 @@ class LeaderboardRowResource(Resource):
     rank_interval: RankBounds = Field(
         None,
         description="simultaneous confidence interval of the rank: from 1 + the number of significantly "
-        "better submissions to the number of those that are not significantly worse, including this one",
+        "better submissions to the number of submissions that are not significantly worse, including this "
+        "one",
     )
     groups: tuple[str, ...] = Field(
         (),
@@ -70,32 +71,45 @@ class UnrankedSubmission(Resource):
 
 
 class LeaderboardAnalysis(Resource):
-    """The significance analysis of a whole leaderboard; fields are null before it is done."""
+    """The significance analysis of a whole leaderboard; its results are null while `state` is pending."""
 
-    state: AnalysisState = Field(description="`pending` until soon after every submission is scored")
-    undefined: str | None = Field(None, description="reason if no test was possible")
+    state: AnalysisState = Field(
+        description="`pending` until the analysis is done, soon after every submission is scored"
+    )
+    undefined: str | None = Field(
+        None, description="reason why no test was possible; null if tests were possible"
+    )
     method: str = Field(
-        description="name and version of the method: `max-t/1` is the studentised step-down max-T test of "
-        "all pairs, the best set of multiple comparisons with the best, rank intervals from the pairs that "
-        "differ significantly, and t intervals of the scores"
+        description="name and version of the method. `max-t/1` consists of the studentised step-down max-T "
+        "test of all pairs, the best set by multiple comparisons with the best, rank intervals from the "
+        "pairs that differ significantly, and t intervals of the scores"
     )
     submissions: int = Field(description="number of ranked submissions")
     in_best_set: int | None = Field(
         None,
-        description="number of submissions that are not significantly worse than the best (including it)",
+        description="number of submissions that are not significantly worse than the best, including the "
+        "best",
     )
-    separable: int | None = Field(None, description="number of adjacent pairs that differ significantly")
+    separable: int | None = Field(
+        None, description="number of pairs of adjacent submissions that differ significantly"
+    )
     neighbours: int | None = Field(None, description="number of pairs of adjacent submissions")
     smallest_difference: float | None = Field(
         None,
         description="smallest true difference that a paired t-test at level `alpha` detects with power 0.8 "
-        "on this many topics; null where it is undefined, and for geometric means",
+        "on `topics` topics; null if it is undefined, and for geometric means",
     )
     topics: int | None = None
     alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
     replicates: int | None = Field(None, description="number of random assignments of signs to the topics")
-    seed: int | None = Field(None, description="random seed; runs are used in the order of their digests")
-    warnings: tuple[str, ...] = Field((), description="where the scale does not permit the analysis")
+    seed: int | None = Field(
+        None,
+        description="random seed. The runs are sorted by digest before the analysis, so the result does not "
+        "depend on the order of submission",
+    )
+    warnings: tuple[str, ...] = Field(
+        (), description="warnings, if the scale of the measure does not permit the analysis"
+    )
     computed_at: datetime | None = None
 
     EXAMPLE = {

@@ -51,7 +51,7 @@ class QrelsResource(Resource):
 
 
 class RankChangeResource(Resource):
-    """Score and rank of a submission under two qrels versions; null where it has no score."""
+    """Score and rank of a submission under two qrels versions; null under a version without its score."""
 
     submission: str
     team: str
@@ -82,7 +82,7 @@ class QrelsDiffResource(Resource):
     base: int
     number: int
     rows: tuple[RankChangeResource, ...] = Field(
-        description="submissions, in the order of the new leaderboard"
+        description="submissions, in the order of the leaderboard under version `number`"
     )
 
     EXAMPLE = {

@@ -15,7 +15,7 @@ class Resource(BaseModel):
     """Base class of the JSON objects that the service sends.
 
     The gateway reads a resource from a backend view with the same attributes. The client reads it from
-    JSON, and ignores unknown fields, because a newer service may have more. `EXAMPLE` is an instance as JSON.
+    JSON. It ignores unknown fields, because a newer service may add fields. `EXAMPLE` is an instance as JSON.
     """
 
     model_config = ConfigDict(

@@ -11,8 +11,8 @@ from cupel_contract.submission_resources import JobResource
 ExactScore = Annotated[
     str | None,
     Field(
-        description="the score before rounding, as a decimal or as a fraction `p/q`. Systems are ordered by "
-        "it. Null where the measure has no exact values, or where they were not stored"
+        description="the score before rounding, as a decimal or as a fraction `p/q`. It determines the order "
+        "of the submissions. Null if the measure has no exact values, or if they were not stored"
     ),
 ]
 
@@ -108,7 +108,7 @@ class ExplanationResource(Resource):
 
     measure: str
     told: dict[str, dict[str, Any] | None] = Field(
-        description="the computed parts by name; null where a part has nothing to explain"
+        description="the computed parts by name; a part is null if it has nothing to explain"
     )
 
     EXAMPLE = {"measure": "AP", "told": {"judgments": {"as_lowest": 0.3102}, "ties": None}}

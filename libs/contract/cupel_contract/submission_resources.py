@@ -65,10 +65,12 @@ class RunResource(Resource):
 
 
 class ProfileEffect(Resource):
-    """The topics of a run that another profile would order differently."""
+    """The topics on which another rule would order the documents of a run differently."""
 
     count: int
-    topics: tuple[str, ...] = Field(description="ids of the first topics that are ordered differently")
+    topics: tuple[str, ...] = Field(
+        description="ids of the first topics on which another rule would order the documents differently"
+    )
 
     EXAMPLE = {"count": 1, "topics": ["117"]}
 
@@ -88,7 +90,8 @@ class SubmissionResource(Resource):
     findings: FileWarnings
     profile_effects: dict[str, ProfileEffect] = Field(
         {},
-        description="topics that would be ordered differently, by rule: `single_precision` or `rank_column`",
+        description="topics on which another rule would order the documents differently, by rule: "
+        "`single_precision` (scores as 32-bit floats) or `rank_column` (order by rank instead of score)",
     )
     jobs: tuple[JobResource, ...]
     links: dict[str, str]

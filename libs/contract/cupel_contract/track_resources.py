@@ -69,6 +69,6 @@ class TrackChange(RequestBody):
 
     title: str = Field("", max_length=1000)
     measures: MeasureTexts = Field([], description="the new plan")
-    closed: bool = Field(False, description="whether the track accepts no submissions")
+    closed: bool = Field(False, description="whether the track is closed for submissions")
 
     EXAMPLE = {"measures": ["nDCG@10", "AP"], "closed": False}

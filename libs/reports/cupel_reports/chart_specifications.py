@@ -190,12 +190,25 @@ def points(picture: Picture, panel: Panel) -> Chart:
     return alt.layer(*_reference(picture), *layers), _height(picture)
 
 
+def boxes(picture: Picture, panel: Panel) -> Chart:
+    """Draw horizontal boxes, which leave room for labels, with whiskers to 1.5 interquartile ranges."""
+    number = len({row["x"] for row in panel.rows})
+    place, along = _category(picture, upright=False), _y(picture, channel=alt.X)
+    marks = _layer().mark_boxplot(
+        extent=1.5, size=12, median={"color": "var(--paper)"}, outliers={"size": 16}
+    )
+    return alt.layer(
+        marks.encode(y=place, x=along, color=alt.value("var(--c0)")), *_reference(picture, "x")
+    ), max(number * 24, 60)
+
+
 FORMS: dict[str, Callable[[Picture, Panel], Chart]] = {
     "curve": curve,
     "heatmap": heatmap,
     "changes": changes,
     "bars": bars,
     "points": points,
+    "boxes": boxes,
 }
 
 

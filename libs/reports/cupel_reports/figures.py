@@ -77,7 +77,7 @@ def _figure(name: str, picture: Picture) -> Figure:
 def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
     for place, panel in enumerate(picture.panels):
         label = picture.plot.title if panel.title is None else f"{picture.plot.title}: {panel.title}"
-        text = f"{picture.plot.caption} The table “{picture.table.title}” has its numbers."
+        text = f"{picture.plot.caption} The table “{picture.table.title}” contains the plotted numbers."
         spec = specification(picture, panel)
         still = Markup(svg(spec, f"{name}-{place}", label, text))
         yield DrawnPanel(panel.title, label, still, _json(spec))

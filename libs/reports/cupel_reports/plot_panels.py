@@ -84,7 +84,7 @@ class Picture:
     @property
     def is_categorical(self) -> bool:
         """Return whether x has categories rather than a numeric scale."""
-        return self.plot.form in {"heatmap", "changes", "bars"} or not self.is_numeric
+        return self.plot.form in {"heatmap", "changes", "bars", "boxes"} or not self.is_numeric
 
     @cached_property
     def is_numeric(self) -> bool:

@@ -52,7 +52,7 @@ FIELD_CODES = {"missing": "field-missing", "extra_forbidden": "field-unknown"}
 
 
 class Interrupted(HTTPException):
-    """A problem while the body is read. There, FastAPI hides all exceptions except HTTPException."""
+    """A problem while the body is read. FastAPI hides all exceptions from reading except HTTPException."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(status_of(problem))

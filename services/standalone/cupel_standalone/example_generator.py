@@ -7,7 +7,7 @@ comparisons are used, so every machine writes the same bytes. The model of a top
 
 1. Each candidate document has a latent relevance. Its credibility and readability correlate weakly with it.
 2. A system scores a candidate by a weighted sum of the three values, with weights of its team. It adds noise
-   shared by the team's systems and independent noise, and returns its first 100 documents.
+   that the team's systems share, and noise of its own. It returns the first 100 documents.
 3. The pool consists of the first 20 documents of two runs of each of eight teams. Assessors judge the pool;
    all other documents are unjudged. One assessor was careless; the corrected judgments replace her labels.
 """

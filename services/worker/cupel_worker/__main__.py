@@ -23,7 +23,10 @@ log = logging.getLogger("cupel_worker")
 
 @cache
 def get_system() -> System:
-    """Return the system of this process. It is opened on first use, so each pool process opens its own."""
+    """Return this process's `System`: its connections to the database, object store and broker.
+
+    It is opened on first use, so each process of a process pool opens its own.
+    """
     return open_system(read_settings())
 
 
@@ -50,7 +53,7 @@ def _open_system() -> None:
 
 
 def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
-    """Run jobs of `queue`, then the urgent jobs that wait; return whether `queue` has more jobs."""
+    """Run jobs of `queue`, then the urgent jobs that are waiting; return whether `queue` has more jobs."""
     system = get_system()
     record_liveness = partial(liveness_file.record_liveness, system.settings.liveness_file("worker"))
     record_liveness()
@@ -72,7 +75,7 @@ def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
 
 
 def run_scheduler() -> int:
-    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT. Two schedulers do no harm."""
+    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT. Two may run at the same time."""
     stop = _install_stop_event()
     system = get_system()
     _serve_metrics("scheduler")

@@ -14,8 +14,8 @@ URGENT_WINDOW = 60.0
 class ProcessReserve:
     """Slots for jobs that are not urgent.
 
-    For URGENT_WINDOW seconds after an urgent job, the worker has one slot less than processes, but at least
-    one. Otherwise the number of slots is unlimited.
+    For URGENT_WINDOW seconds after an urgent job, the worker has one slot fewer than it has processes, but
+    at least one. Otherwise the number of slots is unlimited.
 
     A slot is a locked file, so the kernel frees the slot of a process that is killed.
     """

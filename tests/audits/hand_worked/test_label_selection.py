@@ -108,7 +108,8 @@ def test_report_equals_the_hand_worked_selection() -> None:
     )
     assert report.verdict[1] == (
         f"LMD: tau between its order of runs and that of RR under all judgments is {tau:.2f} with the "
-        f"selected labels, {tau_random:.2f} with as many random labels, {everything:.2f} with all judgments."
+        f"selected labels, {tau_random:.2f} with the labels of as many random documents, {everything:.2f} "
+        "with all judgments."
     )
     assert report.verdict[2:] == (
         () if strong is None else (f"tau first reaches 0.8 when {strong:.1%} of the pools are labelled.",)
@@ -136,4 +137,4 @@ def test_missed_subtopic_labels_its_whole_pool() -> None:
         "1 of 3 subtopics have no relevant document in the pools, so the pools of their topics are labelled "
         "completely. In the pools of the other topics, 66.7% of the documents are labelled."
     )
-    assert "tau_random: no random labels were drawn" in report.undefined
+    assert "tau_random: no random documents were drawn" in report.undefined

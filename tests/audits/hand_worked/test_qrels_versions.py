@@ -1,4 +1,4 @@
-"""The whole report of `qrels_versions` on four runs, with an independent randomised Tukey HSD.
+"""The whole report of `qrels_versions` on four runs.
 
 Labels of the two versions, by topic and document (- is not judged):
 
@@ -16,11 +16,7 @@ over topics 1, 2 and 3:
     r4     c g i              0 0 0            0 0 0
 """
 
-from itertools import combinations
-
-import numpy as np
-
-from support.data.audit_subjects import SEED, audited, lists, subject_of
+from support.data.audit_subjects import audited, lists, subject_of
 from support.data.expected_reports import assert_report
 from support.data.small_collections import qrels_of, scale
 
@@ -34,46 +30,17 @@ RUNS = lists(
         "r4": {"1": ["c"], "2": ["g"], "3": ["i"]},
     }
 )
-SCORES = (
-    [[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0]],
-    [[1, 1, 1, 0], [0, 1, 1, 0], [1, 1, 1, 0]],
-)
-"""By version, topic and run."""
-REPLICATES, ALPHA = 200, 0.3
-
-
-def count_ranges(scores: list[list[int]]) -> list[int]:
-    """Return the range of the sums of scores in each replicate (3 times the range of the means).
-
-    A replicate permutes the scores of the runs on each topic.
-    """
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((SEED, 0))))
-    orders = rng.permuted(np.broadcast_to(np.arange(4, dtype=np.int32), (3, REPLICATES, 4)), axis=2)
-    ranges = []
-    for replicate in range(REPLICATES):
-        sums = [sum(scores[t][orders[t, replicate, run]] for t in range(3)) for run in range(4)]
-        ranges.append(max(sums) - min(sums))
-    return ranges
-
-
-def significant_pairs(scores: list[list[int]]) -> set[tuple[int, int]]:
-    """Return pairs with p <= alpha; p = (1 + replicates with range >= difference) / (1 + replicates)."""
-    sums = [sum(topic_scores[run] for topic_scores in scores) for run in range(4)]
-    ranges = count_ranges(scores)
-    p = {
-        (i, j): (sum(range_ >= abs(sums[i] - sums[j]) for range_ in ranges) + 1) / (REPLICATES + 1)
-        for i, j in combinations(range(4), 2)
-    }
-    return {pair for pair, value in p.items() if value <= ALPHA}
+REPLICATES, ALPHA = 200, 0.1
 
 
 def test_report_equals_the_hand_worked_report() -> None:
     subject = subject_of(qrels_of({scale(1): FIRST}), RUNS, "P@1", other=qrels_of({scale(1): SECOND}))
     report = audited("qrels_versions", subject, {"replicates": REPLICATES, "alpha": ALPHA})
-    # No pair differs significantly under the first version. Under the second, r4 differs from the best runs,
-    # r2 and r3. So group a has r1, r2 and r3, and group b has r1 and r4.
-    assert significant_pairs(SCORES[0]) == set()
-    assert significant_pairs(SCORES[1]) == {(1, 3), (2, 3)}
+    # Max-T: a difference that is 1 on all topics has an infinite t, which no replicate reaches, so p is
+    # 1 / 201. Of the 8 assignments of signs, each and its opposite give the same |t|, so p of any other pair
+    # is about 1/4 or more. So r1 and r4 differ under the first version, and r4 from r2 and r3 under the
+    # second, where these are best. Groups under the first version: r1, r2, r3 and r2, r3, r4; under the
+    # second: r1, r2, r3 and r1, r4.
     # The scores 3 2 1 0 become 2 3 3 0: 3 pairs of runs agree, 2 do not, 1 is tied in the second version.
     tau = (3 - 2) / (6 * 5) ** 0.5
     # The second order is r2 = r3, r1, r4. Of the runs above r3, 1/2 of 1 was above it before (a tie). Of the
@@ -86,8 +53,9 @@ def test_report_equals_the_hand_worked_report() -> None:
         report,
         verdict=[
             "P@1: tau between the two orders is 0.18; 3 of 4 runs change rank, r1 most (from 1 to 3); r2 and "
-            "1 more (tied) are best instead of r1. 3 runs are in pairs whose significance changes; 2 of 6 "
-            "pairs of runs differ significantly under one version only (randomised Tukey HSD, alpha 0.3).",
+            "1 more with equal scores are best instead of r1. 4 runs are in pairs whose significance "
+            "changes; 3 of 6 pairs of runs differ significantly under one version only (step-down max-T "
+            "test, alpha 0.1).",
             "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
             "alpha 0.20); 3 have different labels; judgments in qrels only: 1, in other only: 1.",
         ],
@@ -97,10 +65,10 @@ def test_report_equals_the_hand_worked_report() -> None:
             "tau_ap(P@1)": tau_ap,
             "moved(P@1)": 3,
             "farthest(P@1)": 2,
-            "regrouped(P@1)": 3,
-            "alone(P@1)": 2,
+            "regrouped(P@1)": 4,
+            "alone(P@1)": 3,
             "opposite(P@1)": 0,
-            "apart_first(P@1)": 0,
+            "apart_first(P@1)": 1,
             "apart_second(P@1)": 2,
             "kappa(relevance)": kappa,
             "alpha(relevance)": alpha,
@@ -112,16 +80,16 @@ def test_report_equals_the_hand_worked_report() -> None:
         tables={
             "measures": (
                 "measure tau tau_ap moved farthest regrouped alone opposite apart_first apart_second",
-                [("P@1", tau, tau_ap, 3, 2, 3, 2, 0, 0, 2)],
+                [("P@1", tau, tau_ap, 3, 2, 4, 3, 0, 1, 2)],
             ),
             "runs": (
                 "measure run score_first score_second rank_first rank_second rise group_first group_second "
                 "regrouped",
                 [
-                    ("P@1", "r1", 1, 2 / 3, 1, 3, -2, "a", "ab", False),
-                    ("P@1", "r2", 2 / 3, 1, 2, 1, 1, "a", "a", True),
-                    ("P@1", "r3", 1 / 3, 1, 3, 1, 2, "a", "a", True),
-                    ("P@1", "r4", 0, 0, 4, 4, 0, "a", "b", True),
+                    ("P@1", "r1", 1, 2 / 3, 1, 3, -2, "a", "ab", True),
+                    ("P@1", "r2", 2 / 3, 1, 2, 1, 1, "ab", "a", True),
+                    ("P@1", "r3", 1 / 3, 1, 3, 1, 2, "ab", "a", True),
+                    ("P@1", "r4", 0, 0, 4, 4, 0, "b", "b", True),
                 ],
             ),
             "ranks": (

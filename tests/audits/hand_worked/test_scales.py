@@ -26,7 +26,10 @@ RUNS = {
     }
     for run, counts in zip("abcd", COUNTS.T, strict=True)
 }
-COLUMNS = "measure scale pairs kw kw_percent anova anova_percent ratio both h h_p f f_p exact"
+COLUMNS = (
+    "measure scale pairs rank_test by_rank by_rank_percent mean_test by_mean by_mean_percent ratio both "
+    "rank_statistic rank_p mean_statistic mean_p exact"
+)
 
 
 def kruskal_wallis(alpha: float) -> tuple[float, float, set[tuple[int, int]]]:
@@ -71,18 +74,19 @@ def test_report_equals_a_computation_from_the_definitions(design: str, alpha: fl
     # means are 11/12, 8/12, 2/12 and 2/12: a and b differ from c and d, but not from each other.
     assert by_rank == {(0, 2), (0, 3)}
     assert by_mean == {(0, 2), (0, 3), (1, 2), (1, 3)}
-    statistics = (2, 33.33, 4, 66.67, 2.0, 2, h, h_p, statistic, f_p)
-    report = audited("scales", subject_of(QRELS, RUNS, "P@4 AP@4"), {"alpha": alpha, "design": design})
+    statistics = ("Kruskal-Wallis", 2, 33.33, "ANOVA", 4, 66.67, 2.0, 2, h, h_p, statistic, f_p)
+    settings = {"alpha": alpha, "design": design, "rank_test": "kw", "mean_test": "anova"}
+    report = audited("scales", subject_of(QRELS, RUNS, "P@4 AP@4"), settings)
     assert_report(
         report,
         verdict=[
-            "P@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 "
-            "times as many).",
-            "AP@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 "
-            "times as many). The scale of the measure is neither interval nor ordinal: use the result of "
-            "Kruskal-Wallis.",
-            "By Kruskal-Wallis, the same pairs differ under P@4, AP@4.",
-            "By ANOVA, the same pairs differ under P@4, AP@4.",
+            "P@4: of 6 pairs of runs, 2 differ significantly by Kruskal-Wallis (33.33%) and 4 by ANOVA "
+            "(66.67%, 2.00 times as many; alpha 0.1).",
+            "AP@4: of 6 pairs of runs, 2 differ significantly by Kruskal-Wallis (33.33%) and 4 by ANOVA "
+            "(66.67%, 2.00 times as many; alpha 0.1). The scale of the measure is neither interval nor "
+            "ordinal: use the result of Kruskal-Wallis.",
+            "By Kruskal-Wallis, the same pairs of runs differ significantly under P@4, AP@4.",
+            "By ANOVA, the same pairs of runs differ significantly under P@4, AP@4.",
         ],
         numbers={
             **{f"kw({measure})": 2 for measure in ("P@4", "AP@4")},
@@ -102,4 +106,46 @@ def test_report_equals_a_computation_from_the_definitions(design: str, alpha: fl
             "AP@4: ANOVA needs an interval scale, but the measure has neither an interval nor an "
             "ordinal scale"
         ],
+    )
+
+
+def test_default_report_equals_a_computation_by_hand() -> None:
+    """Ranks by topic: 1 2 3 4, 1.5 1.5 4 3 and 1 2 3.5 3.5, so the sums are 3.5, 5.5, 10.5 and 10.5.
+
+    Differences of means: a - c is 3/4 on all topics, so its t is infinite. a - d is 4, 2 and 3 quarters.
+    """
+    report = audited("scales", subject_of(QRELS, RUNS, "P@4"), {"alpha": 0.3})
+    # Friedman with ties: 3 (4^2 + 2^2 + 3^2 + 3^2) / (30 + 29.5 + 29.5 - 75).
+    friedman = 3 * 38 / 14
+    critical = studentized_range.ppf(0.7, 4, np.inf) * (4 * 5 / 12 / 3) ** 0.5
+    assert 5 / 3 < critical < 7 / 3  # Nemenyi: only a differs from c and d
+    # Max-T: t of a - d is 3 sqrt 3, of b - c and b - d 2 sqrt 3. After flips, centred differences have |t| of
+    # at most 2. So a and b differ from c and d. t of a - b is sqrt 3, which flips with |t| = 2 exceed.
+    statistics = ("Nemenyi's test", 2, 33.33, "max-T", 4, 66.67, 2, 2, friedman, chi2.sf(friedman, 3))
+    assert_report(
+        report,
+        verdict=[
+            "P@4: of 6 pairs of runs, 2 differ significantly by Nemenyi's test (33.33%) and 4 by max-T "
+            "(66.67%, 2.00 times as many; alpha 0.3)."
+        ],
+        numbers={
+            "nemenyi(P@4)": 2,
+            "nemenyi_percent(P@4)": 200 / 6,
+            "max_t(P@4)": 4,
+            "max_t_percent(P@4)": 400 / 6,
+            "ratio(P@4)": 2,
+            "pairs": 6,
+        },
+        tables={
+            "measures": (COLUMNS, [("P@4", "interval", 6, *statistics, None, None, True)]),
+            "ranks": (
+                "measure run mean_rank groups critical_difference",
+                [
+                    ("P@4", "a", 3.5 / 3, "a", critical),
+                    ("P@4", "b", 5.5 / 3, "a b", critical),
+                    ("P@4", "c", 3.5, "b", critical),
+                    ("P@4", "d", 3.5, "b", critical),
+                ],
+            ),
+        },
     )

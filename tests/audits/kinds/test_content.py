@@ -1,10 +1,12 @@
-"""The audits `content` and `label_selection`: text-based measures with few judgments."""
+"""The audits `content`, `label_selection` and `topic_selection`: text-based measures with few judgments."""
 
 import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from cupel_audits import AuditError, read_audit
 from cupel_audits.subject import AuditSubject
@@ -228,3 +230,82 @@ def test_selection_refuses_classic_measures_and_too_deep_pools(subject: AuditSub
     assert problems("label_selection", subject, {"depth": 21}) == [
         "depth is 21, but labelling ends at 20: give a depth from 1 to 20"
     ]
+
+
+FEW_TOPICS = {"repeats": 3, "number": 3}
+
+
+def scipy_tau(subject: AuditSubject, topics: list[int], runs: list[int]) -> float:
+    """Return scipy 1.17's tau-b: LMD over `topics` against the reference over all topics."""
+    novel, reference = (subject.scores[text][:, runs] for text in ("LMD", CLASSIC))
+    means = (np.round(scores.mean(axis=0), 12) for scores in (novel[topics], reference))
+    return float(kendalltau(*means).statistic)
+
+
+@pytest.fixture(scope="module")
+def scored() -> AuditSubject:
+    return subject_of(JUDGED, RUNS, f"LMD {CLASSIC}", texts=TEXTS)
+
+
+def test_topics_are_selected_greedily_by_tau(scored: AuditSubject) -> None:
+    """No other topic has a higher tau at any step, and the first one in the order of ids wins a tie."""
+    every = list(range(len(RUNS)))
+    [selection] = trials_of("topic_selection", scored, {**FEW_TOPICS, "repeats": 0}).values()
+    chosen: list[int] = []
+    for topic, tau in zip(selection["topics"], selection["taus"], strict=True):
+        possible = {
+            other: round(scipy_tau(scored, [*chosen, other], every), 9)
+            for other in range(len(ABOUT))
+            if other not in chosen
+        }
+        assert round(tau, 9) == max(possible.values())
+        assert topic == min(other for other, value in possible.items() if value == max(possible.values()))
+        chosen.append(topic)
+    assert len(chosen) == 3
+
+
+def test_random_topics_and_other_runs_have_the_tau_of_scipy(scored: AuditSubject) -> None:
+    results = trials_of("topic_selection", scored, FEW_TOPICS)
+    for trial in (1, 2, 3):
+        order = results[trial]["topics"]
+        assert len(set(order)) == len(order) == 3
+        for end, tau in enumerate(results[trial]["taus"], 1):
+            assert tau == pytest.approx(scipy_tau(scored, order[:end], list(range(len(RUNS)))))
+        assert len(results[trial]["held_out"]) == 3
+    assert results[0]["held_out"] == []
+
+
+def test_report_names_the_best_number_of_topics(scored: AuditSubject) -> None:
+    report = audited("topic_selection", scored, FEW_TOPICS)
+    rows = report.table("topics").records()
+    taus = [row["tau"] for row in rows]
+    best = taus.index(max(taus)) + 1  # type: ignore[type-var]
+    assert report.verdict[0] == (
+        f"LMD: with {best} of 4 topics, selected with the scores of {CLASSIC}, tau with the "
+        f"order of {CLASSIC} over all topics is {taus[best - 1]:.2f}, the highest in the selection."
+    )
+    assert [report.numbers[f"tau@{number}"] for number in (1, 2, 3)] == taus
+    ways = report.table("points").column("way")
+    assert [ways.count(way) for way in ("selected", "at random", "other runs")] == [3, 3, 3]
+
+
+def test_few_runs_are_not_divided(scored: AuditSubject) -> None:
+    few = subject_of(JUDGED, dict(list(RUNS.items())[:5]), "LMD", texts=TEXTS)
+    report = audited("topic_selection", few, FEW_TOPICS)
+    assert "other runs" not in report.table("points").column("way")
+
+
+def test_selection_without_random_topics_and_equal_runs(scored: AuditSubject) -> None:
+    """Equal runs have no order, so tau is undefined."""
+    equal = subject_of(JUDGED, {"a": RUNS["run0"], "b": RUNS["run0"]}, "LMD", texts=TEXTS)
+    report = audited("topic_selection", equal, {"repeats": 0, "number": 2})
+    assert report.verdict == (f"LMD: tau with {CLASSIC} is undefined for every selection of topics.",)
+    assert report.numbers["topics@0.9"] is None
+    assert len(report.undefined) == 3
+
+
+def test_topic_selection_needs_texts_and_a_text_based_measure(scored: AuditSubject) -> None:
+    [sentence] = problems("topic_selection", scored, {"measure": "alpha_nDCG@10"})
+    assert sentence == "alpha_nDCG@10 does not read texts: give a text-based measure such as LMD"
+    without = subject_of(JUDGED, RUNS, CLASSIC)
+    assert any("needs the texts" in sentence for sentence in problems("topic_selection", without))

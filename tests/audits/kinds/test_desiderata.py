@@ -147,5 +147,5 @@ def test_measure_of_two_aspects_is_required_but_one_run_is_enough() -> None:
     assert sentence.startswith("no measure combines two aspects")
     assert not problems("desiderata", subject("NLRE"))
     assert problems("desiderata", subject("NLRE"), {"length": 10}) == [
-        "length: the labels of a list differ, so give at most 9 documents, not 10"
+        "length: a list contains no label twice, so give at most 9 documents, not 10"
     ]

@@ -226,7 +226,7 @@ def test_fair_pool_costs_a_twentieth_of_the_ranks(losses: list[int], taus: list[
         n: {**trial, "runs": [n], "ranks": {"AP": [[1], [1 + loss]]}, "tau": {"AP": tau}, "unexplained": 0}
         for n, (loss, tau) in enumerate(zip(losses, taus, strict=True))
     }
-    [sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
+    [_, sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
     assert sentence.startswith(f"AP: {verdict} to runs from outside the pool.")
 
 

@@ -10,6 +10,8 @@ from support.data.small_collections import qrels_of, ranked
 EXAMPLE = [[6, 7, 12], [2, 4, 9], [11, 10, 16], [4, 6, 6], [8, 9, 15], [1, 5, 8]]
 BINARY = "P@30 SBTO@30 RBP(p=1/2)@30 RBP(p=0.2)@30 RBTO@30 AP@30"
 RBP = "RBP(p=0.5)@30"
+PAPER = {"rank_test": "kw", "mean_test": "anova"}
+"""The tests of Ferrante et al. (2019)."""
 
 
 def example() -> AuditSubject:
@@ -47,7 +49,7 @@ class TestThreeRunsOnSixTopics:
     """H and the one-way F are from scipy 1.17.1, and the two-way F is from statsmodels 0.15.0."""
 
     def test_two_way_anova_equals_statsmodels(self) -> None:
-        report = audited("scales", example())
+        report = audited("scales", example(), PAPER)
         assert report.numbers == {
             "kw(P@20)": 0,
             "kw_percent(P@20)": 0.0,
@@ -57,15 +59,17 @@ class TestThreeRunsOnSixTopics:
             "pairs": 3,
         }
         table = report.table("measures")
-        assert table.column("anova_percent") == [66.67]
-        statistics = [table.column(name)[0] for name in ("h", "h_p", "f", "f_p")]
+        assert table.column("by_mean_percent") == [66.67]
+        statistics = [
+            table.column(name)[0] for name in ("rank_statistic", "rank_p", "mean_statistic", "mean_p")
+        ]
         assert statistics == pytest.approx([5.513514, 0.063497, 26.005587, 0.000109], abs=1e-4)
 
     def test_one_way_anova_equals_scipy(self) -> None:
-        report = audited("scales", example(), {"design": "one_way"})
+        report = audited("scales", example(), PAPER | {"design": "one_way"})
         assert report.numbers["anova(P@20)"] == 1
         table = report.table("measures")
-        assert [table.column(name)[0] for name in ("f", "f_p")] == pytest.approx(
+        assert [table.column(name)[0] for name in ("mean_statistic", "mean_p")] == pytest.approx(
             [4.354537, 0.032272], abs=1e-4
         )
 
@@ -87,7 +91,8 @@ class TestIdentities:
         self.assert_same("gRBP@30", "RBTO@30", "kw", "anova", subject=subject)
 
     def assert_same(self, measure: str, other: str, *tests: str, subject: AuditSubject | None = None) -> None:
-        results = {trial["measure"]: trial for trial in trials_of("scales", subject or long()).values()}
+        trials = trials_of("scales", subject or long(), PAPER)
+        results = {trial["measure"]: trial for trial in trials.values()}
         for test in tests:
             first, second = dict(results[measure][test]), dict(results[other][test])
             assert first.pop("statistic") == pytest.approx(second.pop("statistic"), rel=1e-12)
@@ -98,7 +103,10 @@ class TestIdentities:
 
 def test_verdict_names_measures_with_the_same_pairs() -> None:
     report = audited("scales", long())
-    assert "By Kruskal-Wallis, the same pairs differ under P@30, SBTO@30." in report.verdict
+    for test in ("Nemenyi's test", "max-T"):
+        assert (
+            f"By {test}, the same pairs of runs differ significantly under P@30, SBTO@30." in report.verdict
+        )
     assert {row["measure"]: row["scale"] for row in report.table("measures").records()} == {
         "P@30": "interval",
         "SBTO@30": "interval",
@@ -108,16 +116,17 @@ def test_verdict_names_measures_with_the_same_pairs() -> None:
         "AP@30": "neither",
     }
     assert report.warnings == (
-        "RBP(p=0.2)@30: ANOVA needs an interval scale, but the measure has an ordinal scale",
-        "AP@30: ANOVA needs an interval scale, but the measure has neither an interval nor an ordinal scale",
+        "RBP(p=0.2)@30: the max-T test needs an interval scale, but the measure has an ordinal scale",
+        "AP@30: the max-T test needs an interval scale, but the measure has neither an interval nor an "
+        "ordinal scale",
     )
 
 
 def test_scores_with_overflowing_squares_are_scaled_down() -> None:
     """RBTO@400 of three labels is at most 3^400, about 7e190; gRBP(p=1/3) is RBTO / 3^400."""
     found = trials_of("scales", long("RBTO@400 gRBP(p=1/3)@400", highest=2))
-    assert found[0]["anova"]["pairs"] == found[1]["anova"]["pairs"] > 0
-    assert found[0]["anova"]["same"] == found[1]["anova"]["same"]
+    assert found[0]["max_t"]["pairs"] == found[1]["max_t"]["pairs"] > 0
+    assert found[0]["max_t"]["same"] == found[1]["max_t"]["same"]
 
 
 def test_trial_does_not_depend_on_other_trials() -> None:
@@ -136,7 +145,7 @@ def test_partial_report_covers_the_finished_measures() -> None:
 def test_equal_runs_do_not_differ_and_have_no_ratio() -> None:
     qrels, runs = board()
     report = audited("scales", subject_of(qrels, {"a": runs["run0"], "b": runs["run0"]}, "AP"))
-    assert (report.numbers["kw(AP)"], report.numbers["anova(AP)"], report.numbers["ratio(AP)"]) == (
+    assert (report.numbers["nemenyi(AP)"], report.numbers["max_t(AP)"], report.numbers["ratio(AP)"]) == (
         0,
         0,
         None,
@@ -148,3 +157,11 @@ def test_one_run_or_one_topic_is_refused() -> None:
     [one_run, one_topic] = problems("scales", subject_of(qrels, {"a": runs["run0"]}, "AP"))
     assert "only one is given" in one_run
     assert "only one topic" in one_topic
+
+
+def test_conover_finds_at_least_the_pairs_of_nemenyi() -> None:
+    nemenyi, conover = (
+        audited("scales", long("P@30"), {"rank_test": test}).numbers for test in ("nemenyi", "conover")
+    )
+    assert conover["conover(P@30)"] >= nemenyi["nemenyi(P@30)"] > 0  # type: ignore[operator]
+    assert conover["max_t(P@30)"] == nemenyi["max_t(P@30)"]

@@ -119,7 +119,7 @@ def test_report_says_that_text_based_measures_are_not_examined() -> None:
     ]
     subject = assemble_subject(NamedQrels("q", qrels), seen, [parse("LMD"), parse("alpha_nDCG@5")], top=5)
     report = audited("unjudged", subject)
-    assert report.undefined[0].startswith("LMD: not examined because it reads texts")
+    assert report.undefined[0].startswith("LMD: not examined, because the measure reads texts")
     assert len(report.undefined) == 1
 
 

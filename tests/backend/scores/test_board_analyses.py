@@ -420,7 +420,7 @@ def test_board_with_too_many_submissions_is_not_compared(
     assert board(system).analysis.state == "done"
     submit(system, ALICE, run(2))
     work_off(system, analysing=True)
-    assert board(system).analysis.undefined == "more than 2 submissions are not compared"
+    assert board(system).analysis.undefined == "the leaderboard has more than 2 submissions"
     assert not open_jobs(system)
 
 

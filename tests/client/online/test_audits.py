@@ -107,5 +107,5 @@ def test_schedules_and_alerts_are_added_listed_and_removed(organiser, judged: st
     assert "alert: tau(AP)@50 is " in done.stderr
     assert "raised" in organiser("audits", "alert", "list", judged).stdout
     missing = organiser("audits", "alert", "add", judged, "downsampling", "tau(AP)@51", "--below", 2)
-    assert missing.stdout.endswith("no such number, or undefined\n")
+    assert missing.stdout.endswith("number missing or undefined\n")
     assert organiser("audits", "alert", "remove", low.stdout.partition(":")[0]).exit_code == 0

@@ -340,6 +340,7 @@ class TestMeasureSelection:
 
 
 class TestIntervals:
+    @pytest.mark.sampled(every=2)
     @pytest.mark.parametrize("test", ["t", "randomisation", "max-t", "hsd"])
     @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg", "none"])
     @pytest.mark.parametrize("topics", [4, 9, 18])

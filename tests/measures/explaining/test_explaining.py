@@ -171,7 +171,7 @@ class TestJudgments:
         qrels = qrels_of({scale(1, "x"): {"1": {"a": 1}}, scale(1, "y"): {"1": {"a": 0}}}, {"some": possible})
         data = part_of("TOMA(of=P@2,label_set=some)", {"1": ranked("a", "b")}, qrels, "judgments")
         assert data["as_highest"] is None
-        assert "outside the declared label set" in data["refused"]
+        assert "the declared label set does not contain" in data["refused"]
 
     def test_negative_grade_is_a_judgment_depending_on_the_profile(self) -> None:
         qrels, run = qrels_of({"1": {"a": -1, "b": 1}}), {"1": ranked("a", "b")}

@@ -23,6 +23,8 @@ from cupel_measures.scoring.evaluator import evaluate
 from support.data.lexical_systems import Collection, cranfield, odp, runs_over, texts_in
 from support.data.small_collections import content_of, diverse, joined_of
 
+pytestmark = pytest.mark.experiment
+
 REPEATS = 5
 CLASSIC, PLAIN, STOP, TERMS = "alpha_nDCG@20", "LMD", "LMD(stop=50)", "LMD(terms=100)"
 SMOOTHED, WEIGHTED = "LMD(smoothing=0.2)", "LMD(weights=documents)"
@@ -89,10 +91,7 @@ def _tau(x: np.ndarray, y: np.ndarray) -> float:
     return tau
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(make, marks=pytest.mark.sampled(every=2)) for make in (odp, cranfield)],
-)
+@pytest.fixture(scope="module", params=[odp, cranfield])
 def taus(request: pytest.FixtureRequest, shared: Path) -> Curves:
     """Return the correlations of one collection, and print them (visible with -s)."""
     make: Callable[[Path], Collection] = request.param

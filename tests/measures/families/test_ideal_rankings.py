@@ -135,7 +135,9 @@ class TestUtility:
         assert score_topic("Utility(rel=2)", "abx") == 1 - 2
 
     def test_utility_with_d_requires_the_collection_size(self) -> None:
-        with pytest.raises(MeasureError, match="d needs the number of documents in the collection"):
+        with pytest.raises(
+            MeasureError, match=r"d needs documents=.*, the number of documents in the collection"
+        ):
             score_topic("Utility(d=1)", "a")
 
     def test_utility_of_a_missing_topic_equals_an_empty_ranking(self) -> None:

@@ -138,7 +138,7 @@ class TestIntervalScaleEdgeCases:
     def test_decreasing_gains_are_rejected(self) -> None:
         for text in ("gRBP(gains={1:3})", "RBTO(gains={1:3})@5"):
             with pytest.raises(
-                MeasureError, match="label 2 has a smaller gain than 1; gains must not decrease"
+                MeasureError, match="label 2 has a smaller gain than label 1; gains must not decrease"
             ):
                 check(collection(JUDGED, PLAIN), [parse(text)])
             assert score_topic(text.replace("3", "2"), (1, 2)) == score_topic(text.replace("3", "2"), (2, 1))

@@ -92,7 +92,7 @@ class TestMultiAspectExample:
 
     def test_toma_rejects_judged_tuple_outside_the_label_set(self) -> None:
         judged = {self.aspects[0]: {"1": {"d": 0}}, self.aspects[1]: {"1": {"d": 2}}}
-        with pytest.raises(MeasureError, match="outside the declared label set"):
+        with pytest.raises(MeasureError, match="the declared label set does not contain"):
             score_of("TOMA(of=AP,label_set=possible)", {}, qrels_of(judged, {"possible": POSSIBLE}))
 
     @pytest.mark.parametrize(

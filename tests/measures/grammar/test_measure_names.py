@@ -157,7 +157,7 @@ REJECTED = {
     "CAM(of=CAM(of=AP))": "expected a measure of one aspect that is averaged over topics",
     "CAM(of=GMAP)": "expected a measure of one aspect that is averaged over topics",
     "CAM(of=NumRel)": "expected a measure of one aspect that is averaged over topics",
-    "CAM(of=AP(aspect=a))": "omit its aspect",
+    "CAM(of=AP(aspect=a))": "omit the aspect",
     "CAM(of=5)": "expected a measure of one aspect",
     "CAM(of=P)": "P requires cutoff",
     "CAM(of=AP,weights={a:.5,b:.6})": "weights of at least 0 that sum to 1",

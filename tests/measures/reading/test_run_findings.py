@@ -242,7 +242,7 @@ def test_ties_are_counted_by_line_topic_and_cutoff() -> None:
     finding, lines_tied = warning_of(run_of(*lines, depth=1), "run-ties")
     assert lines_tied == 4
     assert "4 lines in 2 topics" in finding.message
-    assert "cross rank 1 in 1 topic and cross rank 10 in 1 topic" in finding.message
+    assert "ties extend across rank 1 in 1 topic and across rank 10 in 1 topic" in finding.message
 
 
 @pytest.mark.parametrize(

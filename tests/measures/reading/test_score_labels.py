@@ -189,8 +189,8 @@ class TestErrors:
         [error] = errors_of(collection(SHARES))
         assert error.code == "scores-alone"
         assert error.message == (
-            "qrels: scores label documents that other files judge; add a file "
-            "such as {file: qrels.txt, aspect: relevance}"
+            "qrels: no file judges the documents that have scores; "
+            "add a file such as {file: qrels.txt, aspect: relevance}"
         )
 
 

@@ -86,7 +86,8 @@ INVALID_MEASURES = {
         "nDCG@10, got {relevance:AP}"
     ),
     "CAM(of=AP(aspect=relevance))": (
-        "CAM: of: AP(aspect=relevance): omit its aspect; the combining measure applies it to each aspect"
+        "CAM: of: AP(aspect=relevance): omit the aspect, because the combining measure applies "
+        "this measure to each aspect"
     ),
     "CAM(of=AP,weights={relevance:0.5,credibility:0.6})": (
         "CAM: weights: expected weights of at least 0 that sum to 1, such as "
@@ -224,10 +225,13 @@ UNSUPPORTED_MEASURES = {
     (
         "flat",
         "TOMA(of=AP)",
-    ): "TOMA(of=AP): all label tuples are equally far from the best one; at least two classes are needed",
+    ): (
+        "TOMA(of=AP): all label tuples are at the same distance from the best one, so they form a"
+        " single class; at least two classes are needed"
+    ),
     ("flat", "TOMA(of=nDCG,distance=chebyshev)"): (
-        "TOMA(of=nDCG,distance=chebyshev): all label tuples are equally far from the best "
-        "one; at least two classes are needed"
+        "TOMA(of=nDCG,distance=chebyshev): all label tuples are at the same distance from the "
+        "best one, so they form a single class; at least two classes are needed"
     ),
     ("two", "nDCG(aspect=qualty)@10"): (
         "nDCG(aspect=qualty)@10: the collection has no aspect 'qualty'; it has relevance, credibility"
@@ -265,7 +269,7 @@ UNSUPPORTED_MEASURES = {
     ): "TOMA(of=AP,weighting=[1,0]): the weighting has 2 weights for 9 classes",
     ("two", "TOMA(of=AP,embedding={relevance:[0,1]})"): (
         "TOMA(of=AP,embedding={relevance:[0,1]}): the embedding of aspect 'relevance' has 2 "
-        "numbers; its scale has 4 labels"
+        "numbers, but the aspect has 4 labels"
     ),
     ("two", "TOMA(of=AP,embedding={stance:[0,1]})"): (
         "TOMA(of=AP,embedding={stance:[0,1]}): the collection has no aspect 'stance'; it has "
@@ -276,8 +280,8 @@ UNSUPPORTED_MEASURES = {
         "'relevance', which is not one of the aspects"
     ),
     ("two", "TOMA(of=AP,label_set=observed)"): (
-        "TOMA(of=AP,label_set=observed): all label tuples are equally far from the best one; "
-        "at least two classes are needed"
+        "TOMA(of=AP,label_set=observed): all label tuples are at the same distance from the best "
+        "one, so they form a single class; at least two classes are needed"
     ),
     ("two", "alpha_nDCG@10"): (
         "alpha_nDCG@10: it needs judgments by subtopic, and this collection has none; add a qrels"
@@ -289,39 +293,39 @@ UNSUPPORTED_MEASURES = {
     ),
     ("sub", "Compat"): (
         "Compat: it needs judgments of an aspect, and this collection has only judgments by "
-        "subtopic; use a measure for those, such as alpha_nDCG@20"
+        "subtopic; use a measure for judgments by subtopic, such as alpha_nDCG@20"
     ),
     ("sub", "nDCG@10"): (
         "nDCG@10: it needs judgments of an aspect, and this collection has only judgments by "
-        "subtopic; use a measure for those, such as alpha_nDCG@20"
+        "subtopic; use a measure for judgments by subtopic, such as alpha_nDCG@20"
     ),
     ("sub", "TOMA(of=AP)"): (
         "TOMA(of=AP): it needs judgments of an aspect, and this collection has only judgments by "
-        "subtopic; use a measure for those, such as alpha_nDCG@20"
+        "subtopic; use a measure for judgments by subtopic, such as alpha_nDCG@20"
     ),
     ("sub", "gP@5"): (
         "gP@5: it needs judgments of an aspect, and this collection has only judgments by "
-        "subtopic; use a measure for those, such as alpha_nDCG@20"
+        "subtopic; use a measure for judgments by subtopic, such as alpha_nDCG@20"
     ),
     ("sub", "alpha_DCG"): (
-        "alpha_DCG: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
-        "with normalise=False any cutoff is allowed, or none"
+        "alpha_DCG: a normalised value needs a cutoff of at most 1,000,000, such as @20; with "
+        "normalise=False, the cutoff may be greater or omitted"
     ),
     ("sub", "ERR_IA"): (
-        "ERR_IA: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
-        "with normalise=False any cutoff is allowed, or none"
+        "ERR_IA: a normalised value needs a cutoff of at most 1,000,000, such as @20; with "
+        "normalise=False, the cutoff may be greater or omitted"
     ),
     ("sub", "alpha_DCG@2000000"): (
-        "alpha_DCG@2000000: a normalised value needs a cutoff of at most 1,000,000, such as "
-        "@20; with normalise=False any cutoff is allowed, or none"
+        "alpha_DCG@2000000: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
+        "with normalise=False, the cutoff may be greater or omitted"
     ),
     ("two", "gRBP(gains={1:3})@10"): (
-        "gRBP(gains={1:3})@10: label 2 has a smaller gain than 1; gains must not decrease along "
-        "the scale of aspect 'relevance'"
+        "gRBP(gains={1:3})@10: label 2 has a smaller gain than label 1; gains must not decrease "
+        "along the scale of aspect 'relevance'"
     ),
     ("two", "RBTO(gains={1:9})@5"): (
-        "RBTO(gains={1:9})@5: label 2 has a smaller gain than 1; gains must not decrease along "
-        "the scale of aspect 'relevance'"
+        "RBTO(gains={1:9})@5: label 2 has a smaller gain than label 1; gains must not decrease "
+        "along the scale of aspect 'relevance'"
     ),
     ("two", "RBTO@100000"): (
         "RBTO@100000: values reach about 4^100000, but floats are limited to 10^300; "
@@ -363,7 +367,7 @@ UNSUPPORTED_MEASURES = {
         "nDCG(dcg=exp-log2,gains={1:9999}): 2^gain is too large for a gain of 9999; the largest gain is 300"
     ),
     ("two", "Utility(d=1)"): (
-        "Utility(d=1): d needs the number of documents in the collection; give it with documents=..."
+        "Utility(d=1): the parameter d needs documents=..., the number of documents in the collection"
     ),
     ("two", "nDCG(aspect='')"): "nDCG: aspect: expected the name of an aspect, got ''",
     ("two", "nDCG(aspect='a b')@10"): (
@@ -371,7 +375,7 @@ UNSUPPORTED_MEASURES = {
     ),
     ("sub", "NLRE"): (
         "NLRE: it needs judgments of an aspect, and this collection has only judgments by "
-        "subtopic; use a measure for those, such as alpha_nDCG@20"
+        "subtopic; use a measure for judgments by subtopic, such as alpha_nDCG@20"
     ),
     ("long", "ERR@10"): (
         "ERR@10: max_gain=4 is below 2000, the highest gain of aspect 'a'; use max_gain=scale "
@@ -381,12 +385,12 @@ UNSUPPORTED_MEASURES = {
         "nDCG(dcg=exp-log2): 2^gain is too large for a gain of 2000; the largest gain is 300"
     ),
     ("long", "TOMA(of=RBTO@2)"): (
-        "TOMA(of=RBTO@2): these scales have too many label tuples to compute all "
-        "distances; use label_set=observed, which has only the judged tuples"
+        "TOMA(of=RBTO@2): these scales have too many label tuples to compute all distances; use "
+        "label_set=observed, which contains only the tuples of judged documents"
     ),
     ("long", "TOMA(of=nDCG,weighting=[2,1,0])"): (
-        "TOMA(of=nDCG,weighting=[2,1,0]): these scales have too many label tuples to "
-        "compute all distances; use label_set=observed, which has only the judged tuples"
+        "TOMA(of=nDCG,weighting=[2,1,0]): these scales have too many label tuples to compute all "
+        "distances; use label_set=observed, which contains only the tuples of judged documents"
     ),
 }
 """(name of a collection in the tests, measure) -> the complete message."""

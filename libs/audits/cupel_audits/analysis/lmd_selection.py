@@ -158,6 +158,15 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
     return SelectedTopics(tuple(topics[topic] for topic in chosen), tuple(taus))
 
 
+def taus_along(order: Sequence[int], novel: Floats, reference: Floats) -> list[float | None]:
+    """Return tau-b with the mean reference scores over all topics, after each topic of `order`.
+
+    order: indices of topics. novel, reference: float64[T, S]. A value is None where tau-b is undefined.
+    """
+    target = _means(reference)
+    return [tau_b(_means(novel[list(order[: end + 1])]), target).value for end in range(len(order))]
+
+
 def _means(scores: Floats) -> Floats:
     """Return the mean of each system, float64[S], correctly rounded so that equal scores give equal means."""
     return np.array([math.fsum(column) / len(scores) for column in scores.T.tolist()])

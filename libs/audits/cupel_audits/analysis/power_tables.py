@@ -62,7 +62,9 @@ class LevelRow:
     """The achieved significance level of one pair of runs by one measure."""
 
     measure: MeasureCell
-    rank: Annotated[int, Heading("rank of the pair", "1 for the largest ASL; ties: the order of the runs")]
+    rank: Annotated[
+        int, Heading("rank of the pair", "1 for the largest ASL; ties are in the order of the runs")
+    ]
     first: Annotated[str, Heading("first run")]
     second: Annotated[str, Heading("second run")]
     asl: Annotated[float, Heading("ASL", "achieved significance level")]

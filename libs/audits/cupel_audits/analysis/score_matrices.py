@@ -87,7 +87,7 @@ class OverTopics(Audit):
             count = "only one topic" if number == 1 else "no topics"
             yield f"the audit compares runs over topics, but the judgments have {count}: judge two or more"
         if not subject.about.measures:
-            yield "the audit compares runs by measures, but none is given: give one or more"
+            yield "the audit compares runs by measures, but no measure is given: give one or more"
         for measure in subject.measures:
             try:
                 check(subject.qrels, [measure], texts=subject.content is not None)

@@ -151,17 +151,17 @@ TOPICS = TableSchema.of("topics", "Correlation by topic", TopicTauRow)
     source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.2; Yilmaz et al., SIGIR 2008 for tau AP",
 )
 class CorrelationAudit(OverTopics):
-    """Correlates the orders of runs by every two measures, and by one measure under every two aspects.
+    """Correlates the orders of runs by each pair of measures, and by one measure under each pair of aspects.
 
     tau-b = (P - Q) / sqrt((P + Q + T) (P + Q + U)) with P concordant and Q discordant pairs of runs, T pairs
     tied by the first measure only and U by the second only. Overall tau compares means over topics. Tau by
     topic compares the scores on each topic, and is averaged over the topics where neither measure is
     constant. Measures with exact values are compared by exact numbers; other scores are tied if they are
-    equal to 12 decimals. A measure of one aspect is compared under every two aspects. For a measure that
-    combines aspects, its component is compared under every two aspects.
+    equal to 12 decimals. A measure of one aspect is compared under each pair of aspects. For a measure that
+    combines aspects, its component is compared under each pair of aspects.
     """
 
-    aspects: OneFlag = setting(True, "also correlate each measure under every two aspects")
+    aspects: OneFlag = setting(True, "also correlate each measure under each pair of aspects")
     tau_ap: OneFlag = setting(
         False, "also report tau AP, which gives swaps at the top of the order more weight"
     )

@@ -48,9 +48,9 @@ SCORES_PER_DOCUMENT = 4
 """Number of resampled scores that cost about as much as scoring a document."""
 
 READING = (
-    "A pair of runs differs significantly if fewer than alpha of the bootstrap samples of topics show a "
-    "difference as extreme as the observed one under the hypothesis that the runs have equal means. All "
-    "pairs and all measures share the same samples, so their powers can be compared.",
+    "Bootstrap samples of topics are drawn under the hypothesis that two runs have equal means. The runs "
+    "differ significantly if the share of samples with a difference as extreme as the observed one is below "
+    "alpha. All pairs and all measures share the same samples, so the powers of measures can be compared.",
     "A measure by which more pairs differ significantly is more consistent over topics, but not necessarily "
     "more valid. The count is not corrected for the number of pairs: if all runs had equal means, a share "
     "of about alpha of the pairs would differ significantly by chance.",
@@ -119,8 +119,8 @@ class DiscriminativePower(OverTopics):
     The required difference is estimated from the same samples w*. For each pair, take the absolute mean of
     the sample with the K-th largest |t(w*)|, where K = alpha B. The largest of these means over all pairs is
     the required difference (Sakai, SIGIR 2006). The detectable difference is the true difference that a
-    paired t-test at alpha detects with the given power (Sakai, IRJ 2016). For every two measures, the report
-    gives the difference of their powers, with an interval over samples of topics.
+    paired t-test at alpha detects with the given power (Sakai, IRJ 2016). For each pair of measures, the
+    report gives the difference of their powers, with an interval over samples of topics.
     """
 
     replicates: Replicates = setting(10_000, "number of bootstrap samples of the topics")

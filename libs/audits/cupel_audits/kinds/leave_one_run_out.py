@@ -17,11 +17,11 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 class LeaveOneRunOut(LeaveOut):
     """Removes the judgments that only one run contributed, for each run in turn, and ranks all runs again.
 
-    A run alone contributed a judged document if the document is among the first `depth` of this run and of no
-    other run. Without the run, the document would not have been judged, so its judgment is removed. The
-    report gives for each run the numbers of judged and of relevant documents that it alone contributes to
-    pools of several depths (its unique documents), the change of its score and rank, the unjudged share of
-    its first documents, and tau over all runs.
+    A run is the only contributor of a judged document if the document is among the first `depth` of this run
+    and of no other run. Without the run, the document would not have been judged, so its judgment is removed.
+    The report gives for each run the numbers of judged and of relevant documents that it alone contributes
+    to pools of several depths (its unique documents), the change of its score and rank, the unjudged share
+    of its first documents, and tau over all runs.
 
     If the judgments include many documents that no run has among its first `depth`, other runs or methods
     contributed to the pool. Contributions are then overestimated, and there is no verdict on fairness.

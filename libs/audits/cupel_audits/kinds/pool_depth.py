@@ -19,7 +19,7 @@ DEPTH = Column("depth", "pool depth", "number of top-ranked documents taken from
 AXIS = Axis(DEPTH, "a pool of depth {:g}", falling=True)
 READING = (
     "The pools are built from the audited runs only. Judged documents that none of these runs ranks within "
-    "the depth, such as documents from other runs, lose their judgments at every depth.",
+    "the deepest depth, such as documents from other runs, lose their judgments at every depth.",
     "A shallow pool keeps the judgments of top-ranked documents, which affect the order of runs most. So "
     "tau is usually higher than in `downsampling` with the same number of judgments.",
 )
@@ -125,7 +125,8 @@ class PoolRow:
     relevant: Annotated[
         float | None,
         Heading(
-            "share of its relevant documents", "mean over topics with a relevant document in the deepest pool"
+            "share of its relevant documents",
+            "of the deepest pool; mean over topics with a relevant document in that pool",
         ),
     ]
 

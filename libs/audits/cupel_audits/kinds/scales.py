@@ -1,18 +1,30 @@
-"""Audit kind `scales`: significant differences by tests that need an interval scale, and by others."""
+"""Audit kind `scales`: significant differences by a test of ranks and by a test of means."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, digest, name_some
+from cupel_audits.report import (
+    AuditReport,
+    Heading,
+    MeasureCell,
+    Plot,
+    RunCell,
+    TableSchema,
+    digest,
+    name_some,
+)
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
+from cupel_measures.comparing.corrections import groups, letters
 from cupel_measures.comparing.rank_correlation import levels
+from cupel_measures.comparing.simultaneous.blocked_ranks import BlockedRanks, rank_test
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
 from cupel_measures.grammar.parameters import Number, Word
 from cupel_measures.model import Floats
 from cupel_measures.scoring.exact import floats
@@ -22,13 +34,28 @@ Design = Annotated[str, Word("two_way or one_way", ("two_way", "one_way"))]
 
 QUANTILE_COST = 3e7
 """Approximate number of documents that can be scored in the time that the quantiles of a test take."""
-PairTestName = Literal["kw", "anova"]
-TESTS: dict[PairTestName, str] = {"kw": "Kruskal-Wallis", "anova": "ANOVA"}
+RANK_TESTS = {"nemenyi": "Nemenyi's test", "conover": "Conover's test", "kw": "Kruskal-Wallis"}
+MEAN_TESTS = {"max_t": "max-T", "anova": "ANOVA"}
+TESTS = RANK_TESTS | MEAN_TESTS
+PAPER = ("kw", "anova")
+"""The tests of Ferrante et al. (2019), and of results that name none, which earlier releases stored."""
+RankTest = Annotated[str, Word("nemenyi, conover or kw (Kruskal-Wallis)", tuple(RANK_TESTS))]
+MeanTest = Annotated[str, Word("max_t or anova", tuple(MEAN_TESTS))]
 
 READING = (
-    "Kruskal-Wallis uses only the order of scores, so it can be used with any measure. ANOVA uses means and "
-    "squares, which are meaningful only on an interval scale, where equal differences of scores have the "
-    "same meaning everywhere. Do not rely on the result of ANOVA for a measure on another scale.",
+    "A rank test uses only the order of the scores of the runs on each topic, so it can be used with any "
+    "measure. A test of means is meaningful only on an interval scale, where equal differences of scores "
+    "have the same meaning everywhere. Whether a measure needs one is disputed (Sakai 2020; Moffat 2022).",
+    "Each test limits the probability of any false positive among all pairs to alpha. Nemenyi's and "
+    "Conover's tests assume that all runs have equal spreads, and mean ranks of two runs depend on the other "
+    "runs. Conover's test finds too many differences where the ranks of some runs hardly vary.",
+    "The ratio compares the two tests; it does not measure the error of either.",
+)
+PAPER_READING = (
+    "Kruskal-Wallis uses only the order of scores, so it can be used with any measure. It ranks the scores "
+    "of all topics together and so ignores that runs share topics: use it only to reproduce the paper. ANOVA "
+    "uses means and squares, which are meaningful only on an interval scale, where equal differences of "
+    "scores have the same meaning everywhere.",
     "Both tests limit the probability of any false positive among all pairs to alpha, by Tukey's criterion.",
     "Ferrante et al. (2019, Tables 3 and 4) report 1.3 to 3 times as many pairs for ANOVA as for "
     "Kruskal-Wallis. That is consistent with a two-way design, which removes the differences between topics; "
@@ -56,17 +83,26 @@ class ScalesResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
     scale: the scale type. exact: whether exact scores were ranked. both: number of pairs that differ by both
-    tests.
+    tests. tests: the rank test and the test of means, PAPER if missing; each has a key. mean_ranks, groups:
+    by run, if the rank test has topics as blocks; groups as letters. critical_difference: of mean ranks, or
+    None.
     """
 
     measure: str
     scale: str
     exact: bool
     pairs: int
-    kw: PairTest
-    anova: PairTest
+    kw: NotRequired[PairTest]
+    anova: NotRequired[PairTest]
+    nemenyi: NotRequired[PairTest]
+    conover: NotRequired[PairTest]
+    max_t: NotRequired[PairTest]
     both: int
     notes: list[str]
+    tests: NotRequired[list[str]]
+    mean_ranks: NotRequired[list[float]]
+    groups: NotRequired[list[str]]
+    critical_difference: NotRequired[float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,32 +112,48 @@ class ScaleTestRow:
     measure: MeasureCell
     scale: Annotated[str, Heading("scale type", "interval, ordinal, neither, or count")]
     pairs: Annotated[int, Heading("pairs", "S (S - 1) / 2 for S runs")]
-    kw: Annotated[int | None, Heading("Kruskal-Wallis", "pairs that differ")]
-    kw_percent: Annotated[float | None, Heading("Kruskal-Wallis, percent", "of all pairs")]
-    anova: Annotated[int | None, Heading("ANOVA", "pairs that differ")]
-    anova_percent: Annotated[float | None, Heading("ANOVA, percent", "of all pairs")]
-    ratio: Annotated[float | None, Heading("ratio", "pairs by ANOVA divided by pairs by Kruskal-Wallis")]
-    both: Annotated[int, Heading("both tests", "pairs that differ")]
-    h: Annotated[float | None, Heading("H", "statistic of Kruskal-Wallis")]
-    h_p: Annotated[float | None, Heading("p of H")]
-    f: Annotated[float | None, Heading("F", "statistic of ANOVA; empty if infinite")]
-    f_p: Annotated[float | None, Heading("p of F")]
+    rank_test: Annotated[str, Heading("test of ranks")]
+    by_rank: Annotated[int | None, Heading("pairs by ranks", "pairs that differ significantly")]
+    by_rank_percent: Annotated[float | None, Heading("by ranks, percent", "of all pairs")]
+    mean_test: Annotated[str, Heading("test of means")]
+    by_mean: Annotated[int | None, Heading("pairs by means", "pairs that differ significantly")]
+    by_mean_percent: Annotated[float | None, Heading("by means, percent", "of all pairs")]
+    ratio: Annotated[float | None, Heading("ratio", "pairs by means over pairs by ranks")]
+    both: Annotated[int, Heading("both tests", "pairs that differ significantly")]
+    rank_statistic: Annotated[float | None, Heading("statistic of ranks", "Friedman's chi-squared, or H")]
+    rank_p: Annotated[float | None, Heading("p of ranks", "that no runs differ")]
+    mean_statistic: Annotated[
+        float | None, Heading("statistic of means", "the largest |t|, or F; empty if infinite")
+    ]
+    mean_p: Annotated[float | None, Heading("p of F", "empty for max-T")]
     exact: Annotated[bool, Heading("exact", "whether exact scores were ranked")]
 
 
-MEASURES = TableSchema.of("measures", "Pairs of runs that differ", ScaleTestRow)
+@dataclass(frozen=True, kw_only=True)
+class MeanRankRow:
+    """The mean rank of a run by one measure."""
+
+    measure: MeasureCell
+    run: RunCell
+    mean_rank: Annotated[float, Heading("mean rank", "over topics; 1 is best")]
+    groups: Annotated[str, Heading("groups", "runs that share a letter are not significantly different")]
+    critical_difference: Annotated[float | None, Heading("critical difference", "of mean ranks")]
+
+
+MEASURES = TableSchema.of("measures", "Pairs of runs that differ significantly", ScaleTestRow)
+RANKS = TableSchema.of("ranks", "Mean ranks", MeanRankRow)
 PLOTS = tuple(
     Plot.bars(
         MEASURES,
-        test,
+        column,
         title=f"Pairs of runs that differ by {name}",
         caption="In percent of all pairs. The colour of a measure shows its scale type.",
         x="measure",
-        y=f"{test}_percent",
+        y=f"{column}_percent",
         series="scale",
         domain=(0, 100),
     )
-    for test, name in TESTS.items()
+    for column, name in (("by_rank", "ranks"), ("by_mean", "means"))
 )
 
 
@@ -109,24 +161,30 @@ PLOTS = tuple(
     "scales",
     title="Multiple comparisons and scale types",
     answers="How many pairs of runs differ by a test that needs an interval scale, and by one that does not?",
-    source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.3",
+    source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.3; Demšar, JMLR 2006; Romano and Wolf 2005",
 )
 class Scales(OverTopics):
     """Tests all pairs of runs by ranks and by means, and reports the scale type of each measure.
 
+    By ranks: Nemenyi's or Conover's test of mean ranks with topics as blocks, after Friedman's test. By
+    means: the studentised step-down max-T test.
+
+    The paper compares Kruskal-Wallis with ANOVA; `rank_test=kw` and `mean_test=anova` reproduce it.
     Kruskal-Wallis uses mid-ranks over the scores of all runs and topics. Two runs differ if their mean ranks
     differ by more than (q / sqrt 2) sqrt(2 V / T), where q is the upper alpha quantile of the studentised
     range with infinite degrees of freedom. ANOVA: two runs differ if their means differ by more than q
     sqrt(MSE / T), with the degrees of freedom of the error. The design `two_way` has effects of topics and
     runs; `one_way` has effects of runs only.
 
-    If a measure has exact scores, Kruskal-Wallis ranks the exact scores. So the same pairs differ by RBP with
+    If a measure has exact scores, the rank test ranks the exact scores. So the same pairs differ by RBP with
     p = 1/5 and by RBTO, as theory predicts, although floats cannot represent all differences of their scores.
-    ANOVA uses floats, which are scaled down if their squares would overflow. No result depends on the unit of
-    the scores.
+    The test of means uses floats, which are scaled down if their squares would overflow. No result depends on
+    the unit of the scores.
     """
 
     alpha: Alpha = setting(0.05, "probability of any false positive among all pairs")
+    rank_test: RankTest = setting("nemenyi", "test of ranks; kw only to reproduce the paper")
+    mean_test: MeanTest = setting("max_t", "test of means; anova only to reproduce the paper")
     design: Design = setting("two_way", "effects of the ANOVA: two_way (topics and runs) or one_way (runs)")
 
     def trials(self, subject: AuditSubject) -> int:
@@ -138,33 +196,56 @@ class Scales(OverTopics):
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[ScalesResult]:
         for trial in trials:
-            yield self._test(score_runs(subject, subject.measures[trial]))
+            yield self._test(score_runs(subject, subject.measures[trial]), seed)
 
-    def _test(self, scores: RunScores) -> ScalesResult:
+    def _test(self, scores: RunScores, seed: int) -> ScalesResult:
         """Test all pairs of runs by one measure."""
-        by_rank = kruskal_wallis(_score_levels(scores), alpha=self.alpha)
-        by_mean = anova(_squarable(scores), design=self.design, alpha=self.alpha, scale=scores.scale)  # type: ignore[arg-type]
-        return ScalesResult(
+        by_rank = self._test_ranks(scores)
+        by_mean = self._test_means(scores, seed)
+        result = ScalesResult(
             measure=scores.measure,
             scale=scores.scale,
             exact=scores.exact,
             pairs=len(by_rank.first),
-            kw=_summarise(by_rank),
-            anova=_summarise(by_mean),
             both=int(np.count_nonzero(by_rank.differs & by_mean.differs)),
             notes=[*by_mean.warnings, *scores.notes],
         )
+        tests = {self.rank_test: _summarise(by_rank), self.mean_test: _summarise(by_mean)}
+        result.update(tests)  # type: ignore[typeddict-item]
+        if (self.rank_test, self.mean_test) != PAPER:
+            result["tests"] = [self.rank_test, self.mean_test]
+        if isinstance(by_rank, BlockedRanks) and by_rank.undefined is None:
+            result["mean_ranks"] = by_rank.mean_ranks.tolist()
+            result["groups"] = _group_letters(by_rank)
+            result["critical_difference"] = by_rank.width
+        return result
+
+    def _test_ranks(self, scores: RunScores) -> AllPairs:
+        values = _score_levels(scores)
+        if self.rank_test == "kw":
+            return kruskal_wallis(values, alpha=self.alpha)
+        return rank_test(self.rank_test, values, alpha=self.alpha)
+
+    def _test_means(self, scores: RunScores, seed: int) -> AllPairs | MaxT:
+        values = _squarable(scores)
+        if self.mean_test == "anova":
+            return anova(values, design=self.design, alpha=self.alpha, scale=scores.scale)  # type: ignore[arg-type]
+        return max_t(values, alpha=self.alpha, seed=seed, scale=scores.scale, with_p=False)
 
     def report(self, about: SubjectSummary, by_trial: Mapping[int, ScalesResult]) -> AuditReport:
         results = list(by_trial.values())
         rows = list(map(_row, results))
+        ranks = [row for result in results for row in _mean_rank_rows(about, result)]
         return AuditReport(
-            verdict=(*map(_measure_sentence, rows, results), *_same_pairs_sentences(results)),
+            verdict=(
+                *(_measure_sentence(*pair, self.alpha) for pair in zip(rows, results, strict=True)),
+                *_same_pairs_sentences(results),
+            ),
             numbers=_numbers(results),
-            tables=(MEASURES.table(rows),),
+            tables=(MEASURES.table(rows), *((RANKS.table(ranks),) if ranks else ())),
             plots=tuple(_with_finding(plot, rows) for plot in PLOTS),
             actions=tuple(_advice(rows)),
-            reading=READING,
+            reading=PAPER_READING if {_tests(result) for result in results} == {PAPER} else READING,
             undefined=tuple(_undefined(results)),
             warnings=collect_warnings(results),
         )
@@ -193,61 +274,89 @@ def _flatten(scores: RunScores) -> list[Any]:
     return [value for row in scores.orders for value in row]
 
 
-def _summarise(test: AllPairs) -> PairTest:
+def _summarise(test: AllPairs | MaxT) -> PairTest:
     differing = np.flatnonzero(test.differs).tolist()
-    is_finite = test.statistic is not None and np.isfinite(test.statistic)
+    statistic, p = (float(np.abs(test.t).max()), None) if isinstance(test, MaxT) else (test.statistic, test.p)
+    is_defined = test.undefined is None
     return PairTest(
         undefined=test.undefined,
-        pairs=None if test.undefined is not None else len(differing),
-        percent=None if test.undefined is not None else test.percent,
-        statistic=test.statistic if is_finite else None,
-        p=test.p,
+        pairs=len(differing) if is_defined else None,
+        percent=test.percent if is_defined else None,
+        statistic=statistic if is_defined and statistic is not None and np.isfinite(statistic) else None,
+        p=p,
         same=digest(differing),
     )
 
 
+def _group_letters(test: BlockedRanks) -> list[str]:
+    """Return the letters of the groups of each run; a is the group of the best mean rank."""
+    order = np.argsort(test.mean_ranks, kind="stable")
+    place = np.argsort(order)
+    first, second = place[test.first[test.differs]], place[test.second[test.differs]]
+    differing = zip(np.minimum(first, second).tolist(), np.maximum(first, second).tolist(), strict=True)
+    by_place = groups(len(order), sorted(differing))
+    return [" ".join(map(letters, by_place[position])) for position in place.tolist()]
+
+
+def _tests(result: ScalesResult) -> tuple[str, str]:
+    """Return the keys of the rank test and of the test of means."""
+    rank, mean = result.get("tests", PAPER)
+    return rank, mean
+
+
+def _outcomes(result: ScalesResult) -> tuple[PairTest, PairTest]:
+    """Return the results of the rank test and of the test of means."""
+    by_rank, by_mean = (result[test] for test in _tests(result))  # type: ignore[literal-required]
+    return by_rank, by_mean
+
+
 def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
     for result in results:
-        for test, name in TESTS.items():
-            if result[test]["undefined"] is not None:
-                yield f"{name} of {result['measure']}: {result[test]['undefined']}"
-        if result["kw"]["pairs"] == 0:
-            yield f"ratio({result['measure']}): no pair of runs differs by Kruskal-Wallis"
+        for test, outcome in zip(_tests(result), _outcomes(result), strict=True):
+            if outcome["undefined"] is not None:
+                yield f"{TESTS[test]} of {result['measure']}: {outcome['undefined']}"
+        if _outcomes(result)[0]["pairs"] == 0:
+            name = TESTS[_tests(result)[0]]
+            yield f"ratio({result['measure']}): no pair of runs differs significantly by {name}"
 
 
 def _ratio(result: ScalesResult) -> float | None:
-    """Return the number of pairs that differ by ANOVA as a multiple of the number by Kruskal-Wallis."""
-    by_rank, by_mean = result["kw"]["pairs"], result["anova"]["pairs"]
+    """Return the number of pairs by means divided by that by ranks."""
+    by_rank, by_mean = (outcome["pairs"] for outcome in _outcomes(result))
     return by_mean / by_rank if by_rank and by_mean is not None else None
 
 
-def _measure_sentence(row: ScaleTestRow, result: ScalesResult) -> str:
-    by_rank, by_mean = result["kw"], result["anova"]
+def _measure_sentence(row: ScaleTestRow, result: ScalesResult, alpha: float) -> str:
+    by_rank, by_mean = _outcomes(result)
     if by_rank["pairs"] is None or by_mean["pairs"] is None:
         return f"{row.measure}: undefined."
     ratio = "" if row.ratio is None else f", {row.ratio:.2f} times as many"
-    caution = "" if row.scale in ("interval", "count") else f" {_caution(row.scale)}"
+    caution = "" if row.scale in ("interval", "count") else f" {_caution(row)}"
     return (
-        f"{row.measure}: of {row.pairs} pairs of runs, {row.kw} differ by Kruskal-Wallis "
-        f"({by_rank['percent']:.2f}%) and {row.anova} by ANOVA ({by_mean['percent']:.2f}%{ratio}).{caution}"
+        f"{row.measure}: of {row.pairs} pairs of runs, {row.by_rank} differ significantly by {row.rank_test} "
+        f"({by_rank['percent']:.2f}%) and {row.by_mean} by {row.mean_test} ({by_mean['percent']:.2f}%{ratio}"
+        f"; alpha {alpha:g}).{caution}"
     )
 
 
-def _caution(scale: str) -> str:
-    kind = "ordinal" if scale == "ordinal" else "neither interval nor ordinal"
-    return f"The scale of the measure is {kind}: use the result of Kruskal-Wallis."
+def _caution(row: ScaleTestRow) -> str:
+    kind = "ordinal" if row.scale == "ordinal" else "neither interval nor ordinal"
+    return f"The scale of the measure is {kind}: use the result of {row.rank_test}."
 
 
 def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
-    """Yield a sentence for each group of measures by which the same pairs differ."""
-    for test, name in TESTS.items():
-        measures_by_digest: dict[str, list[str]] = {}
+    """Yield a sentence for each group of measures that find the same pairs, at least one."""
+    measures_by_pairs: dict[tuple[str, str], list[str]] = {}
+    for side in (0, 1):
         for result in results:
-            if result[test]["pairs"]:
-                measures_by_digest.setdefault(result[test]["same"], []).append(result["measure"])
-        for measures in measures_by_digest.values():
-            if len(measures) > 1:
-                yield f"By {name}, the same pairs differ under {', '.join(measures)}."
+            test, outcome = _tests(result)[side], _outcomes(result)[side]
+            if outcome["pairs"]:
+                measures_by_pairs.setdefault((test, outcome["same"]), []).append(result["measure"])
+    for (test, _), measures in measures_by_pairs.items():
+        if len(measures) > 1:
+            yield (
+                f"By {TESTS[test]}, the same pairs of runs differ significantly under {', '.join(measures)}."
+            )
 
 
 def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
@@ -255,32 +364,50 @@ def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
     numbers: dict[str, float | int | None] = {}
     for result in results:
         measure = result["measure"]
-        for test in TESTS:
-            numbers[f"{test}({measure})"] = result[test]["pairs"]
-            numbers[f"{test}_percent({measure})"] = result[test]["percent"]
+        for test, outcome in zip(_tests(result), _outcomes(result), strict=True):
+            numbers[f"{test}({measure})"] = outcome["pairs"]
+            numbers[f"{test}_percent({measure})"] = outcome["percent"]
         numbers[f"ratio({measure})"] = _ratio(result)
         numbers["pairs"] = result["pairs"]
     return numbers
 
 
 def _row(result: ScalesResult) -> ScaleTestRow:
-    by_rank, by_mean = result["kw"], result["anova"]
+    rank_name, mean_name = (TESTS[test] for test in _tests(result))
+    by_rank, by_mean = _outcomes(result)
     return ScaleTestRow(
         measure=result["measure"],
         scale=result["scale"],
         pairs=result["pairs"],
-        kw=by_rank["pairs"],
-        kw_percent=_rounded(by_rank["percent"]),
-        anova=by_mean["pairs"],
-        anova_percent=_rounded(by_mean["percent"]),
+        rank_test=rank_name,
+        by_rank=by_rank["pairs"],
+        by_rank_percent=_rounded(by_rank["percent"]),
+        mean_test=mean_name,
+        by_mean=by_mean["pairs"],
+        by_mean_percent=_rounded(by_mean["percent"]),
         ratio=_ratio(result),
         both=result["both"],
-        h=by_rank["statistic"],
-        h_p=by_rank["p"],
-        f=by_mean["statistic"],
-        f_p=by_mean["p"],
+        rank_statistic=by_rank["statistic"],
+        rank_p=by_rank["p"],
+        mean_statistic=by_mean["statistic"],
+        mean_p=by_mean["p"],
         exact=result["exact"],
     )
+
+
+def _mean_rank_rows(about: SubjectSummary, result: ScalesResult) -> Iterator[MeanRankRow]:
+    """Yield the mean ranks of the runs, best first; none if the rank test has none."""
+    if "mean_ranks" not in result:
+        return
+    rows = zip(result["mean_ranks"], about.runs, result["groups"], strict=True)
+    for mean_rank, run, run_groups in sorted(rows):
+        yield MeanRankRow(
+            measure=result["measure"],
+            run=run,
+            mean_rank=mean_rank,
+            groups=run_groups,
+            critical_difference=result["critical_difference"],
+        )
 
 
 def _rounded(percent: float | None) -> float | None:

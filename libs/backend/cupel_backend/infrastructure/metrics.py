@@ -114,7 +114,7 @@ STORAGE_DURATION = _histogram(
     "operation",
     "outcome",
 )
-SWEEPS = _counter("cupel_sweeps", "Sweeps for expired leases by the scheduler.")
+SWEEPS = _counter("cupel_sweeps", "Sweeps of the scheduler for expired leases.")
 EXPIRED_LEASES = _counter(
     "cupel_expired_leases", "Expired leases of jobs, by whether the job was queued again or died.", "outcome"
 )
@@ -125,7 +125,7 @@ OLDEST = _gauge(
     "cupel_oldest_queued_job_age_seconds", "Time for which the oldest queued job has been ready.", "queue"
 )
 RAISED_ALERTS = _gauge(
-    "cupel_raised_audit_alerts", "Alerts of a track that its latest audits raised.", "track"
+    "cupel_raised_audit_alerts", "Alerts that the latest audits of a track raised.", "track"
 )
 DATABASE_UP = _gauge("cupel_database_up", "1 if the database answers, else 0.")
 

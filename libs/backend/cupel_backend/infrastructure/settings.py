@@ -67,7 +67,7 @@ class Settings(BaseSettings):
         2, ge=1, description="number of check processes of a gateway; each checks one upload at a time"
     )
     checker_megabytes: int = Field(
-        3072, ge=1, description="limit on the address space of a check process in megabytes"
+        3072, ge=1, description="limit on the address space of a check process, in megabytes"
     )
     checker_seconds: Span = Field(
         120.0, description="time limit for checking an upload, including the wait for a check process"
@@ -77,15 +77,16 @@ class Settings(BaseSettings):
     )
 
     lease_seconds: Span = Field(
-        20.0, description="duration of the lease of a running job, which is queued again if the lease expires"
+        20.0,
+        description="duration of the lease of a running job; the job is queued again if the lease expires",
     )
     renew_seconds: Span = Field(5.0, description="time between two renewals of a lease")
     sweep_seconds: Span = Field(5.0, description="time between two ticks of the scheduler")
     retry_seconds: Pause = Field(
-        2.0, description="pause before a failed job is tried again, multiplied by its number of attempts"
+        2.0, description="pause before a job is tried again, multiplied by its number of failed attempts"
     )
     turn_seconds: Span = Field(
-        5.0, description="time for which a worker process runs jobs of one queue before the other queues"
+        5.0, description="time for which a worker process runs jobs of one queue before it turns to others"
     )
     job_seconds: Span = Field(600.0, description="time limit of a job, after which its process is killed")
     worker_megabytes: int = Field(
@@ -96,9 +97,9 @@ class Settings(BaseSettings):
         5.0, description="minimum time between two analyses of the leaderboards of a track"
     )
 
-    upload_megabytes: int = Field(512, ge=1, description="size limit of an uploaded file in megabytes")
+    upload_megabytes: int = Field(512, ge=1, description="size limit of an uploaded file, in megabytes")
     expanded_megabytes: int = Field(
-        2048, ge=1, description="size limit of an uploaded file after decompression in megabytes"
+        2048, ge=1, description="size limit of an uploaded file after decompression, in megabytes"
     )
     open_submissions: int = Field(
         1000, ge=1, description="maximum number of unscored submissions of a team to a track"

@@ -45,7 +45,7 @@ UNCOMPUTABLE_MEASURE = declare(
     "qrels-measure",
     "error",
     "a measure of the track's plan cannot be computed from these judgments",
-    "send the judgments that it needs, or remove the measure from the plan of the track",
+    "send the judgments that the measure needs, or remove the measure from the plan of the track",
 )
 
 MAX_LISTED_TOPICS = 20

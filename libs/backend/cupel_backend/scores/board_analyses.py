@@ -407,7 +407,7 @@ def derive_seed(digest: str) -> int:
 def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], text: str) -> dict[str, Any]:
     """Analyse a board; return the analysis and the rank information in their stored form."""
     if len(ranked) > MAX_SUBMISSIONS:
-        reason = f"more than {MAX_SUBMISSIONS:,} submissions are not compared"
+        reason = f"the leaderboard has more than {MAX_SUBMISSIONS:,} submissions"
         return _pack(
             StoredAnalysis(state=AnalysisState.UNDEFINED, undefined=reason), [RankInformation()] * len(ranked)
         )

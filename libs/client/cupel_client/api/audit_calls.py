@@ -85,7 +85,7 @@ class AuditCalls(Transport):
         return parse(AuditDetailResource, self._json("POST", f"{_audit(id)}/cancel", repeatable=True))
 
     def rerun_audit_part(self, id: str, number: int) -> AuditDetailResource:
-        """Retry a failed part. Part 0 collects the runs and the judgments."""
+        """Retry a failed part. Part 0 gathers the runs and judgments."""
         return parse(AuditDetailResource, self._json("POST", f"{_audit(id)}/parts/{number}/rerun"))
 
     def watch_audit(self, id: str) -> Iterator[AuditResource]:
@@ -140,7 +140,7 @@ class AuditCalls(Transport):
         )
 
     def alerts(self, track: str) -> Iterator[AlertResource]:
-        """Iterate over the alerts of a track, newest first, each with its value in the newest audit."""
+        """Iterate over the alerts of a track, newest first, each with the newest value of its number."""
         return self._all(AlertResource, f"{_track(track)}/alerts")
 
     def remove_alert(self, id: str) -> None:

@@ -28,7 +28,7 @@ MAX_SILENCE_SECONDS = 45.0  # event streams send a heartbeat every 15 s
 class ServiceError(Exception):
     """A refused or failed request.
 
-    `code` is stable; GET /v1/errors explains every code. `errors` say which fields or lines are wrong.
+    `code` is a stable error code, which GET /v1/errors explains. `errors` lists the wrong fields or lines.
     """
 
     def __init__(self, status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> None:

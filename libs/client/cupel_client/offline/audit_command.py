@@ -15,6 +15,7 @@ from cupel_audits.execution import Result, result
 from cupel_audits.subject import AuditSubject
 from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import SERVICE_FAILED
+from cupel_client.offline.audit_combination import combine
 from cupel_client.offline.audit_work import (
     AuditedRun,
     Worker,
@@ -53,15 +54,17 @@ class Kinds(click.Group):
     """A group whose commands are the declared kinds of audits."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*KINDS]
+        return [*KINDS, combine.name or ""]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == combine.name:
+            return combine
         return command_of(KINDS[cmd_name]) if cmd_name in KINDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in KINDS and not args[0].startswith("-"):
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             hint = nearest(args[0], [*KINDS]) or f"; use one of {', '.join(KINDS)}"
             ctx.fail(f"unknown audit {printable(args[0])!r}{hint}")
         return super().resolve_command(ctx, args)
@@ -69,6 +72,8 @@ class Kinds(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Kinds"):
             formatter.write_dl([(kind.name, kind.answers) for kind in KINDS.values()])
+        with formatter.section("Commands"):
+            formatter.write_dl([("combine", combine.get_short_help_str(100))])
 
 
 @click.command(cls=Kinds, invoke_without_command=True, subcommand_metavar="[KIND ...]")
@@ -182,7 +187,8 @@ def _options(command: Any) -> Any:
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Regular expression that is searched in the name of a run; its first group is the team.",
+                help="Regular expression to search in the name of each run. Its first group matches the "
+                "team.",
             ),
             click.option(
                 "--other",
@@ -283,7 +289,7 @@ def _perform(
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Convert AuditError and MeasureError to click.UsageError, with all their sentences."""
+    """Convert AuditError and MeasureError to click.UsageError, with all sentences of their messages."""
     try:
         yield
     except AuditError as problem:
@@ -293,7 +299,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _second(path: Path, collection: Collection) -> NamedQrels:
-    """Read the second version of the judgments. A plain qrels file labels the first aspect."""
+    """Read the second version of the judgments. A plain qrels file contains labels of the first aspect."""
     if is_collection(path):
         return NamedQrels(path.name, read_judgments(path, ()).qrels)
     return NamedQrels(path.name, read_judgments(None, [(collection.aspects[0].name, path)]).qrels)
@@ -317,7 +323,7 @@ def _run_audit(given: AuditInput, report: EvaluationReport, how: AuditOptions, b
     except click.UsageError as problem:
         if not report.refused:
             raise
-        click.echo(f"no audit: {problem.format_message()}", err=True)
+        click.echo(f"cannot audit: {problem.format_message()}", err=True)
         return
     request = request_of(given.audit, subject, how.seed, views)
     saved = open_saved_parts(how.out, request, restart=how.restart) if how.out else None

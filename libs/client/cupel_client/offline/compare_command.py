@@ -53,8 +53,8 @@ MOST_PAIRS = 10
 @click.option(
     "--pairs",
     is_flag=True,
-    help=f"Print every pair. By default, tables summarise more than {MOST_PAIRS} pairs. Other formats always "
-    "have all pairs.",
+    help="Print every pair. By default, tables only summarise the pairs if there are more than "
+    f"{MOST_PAIRS}. Other formats always list all pairs.",
 )
 @click.option(
     "--test",

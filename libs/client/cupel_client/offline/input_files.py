@@ -55,7 +55,7 @@ def unreadable(problem: OSError, path: Path) -> Findings:
 
 
 def looks_like_qrels(path: Path) -> bool:
-    """Return whether the first row has four columns, or five that end in two integer labels."""
+    """Return whether the first row has four columns, or five columns of which the last two are integers."""
     row = first_row(path)
     labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
     return len(row) == 4 or (len(row) == 5 and labels and row[1].upper() != b"Q0")

@@ -8,11 +8,15 @@ from typing import Any
 
 import click
 
+from cupel_client.offline.evaluate_command import read_judgments
+from cupel_client.offline.input_files import InputFile
 from cupel_client.offline.presentation import measure_reference
-from cupel_client.output import console, format_option, write_csv, write_json, write_jsonl
-from cupel_measures.catalogue.parser import parse
+from cupel_client.offline.presentation.class_output import write_classes
+from cupel_client.output import console, format_option, printable, write_csv, write_json, write_jsonl
+from cupel_measures.catalogue.parser import parse, parse_many
 from cupel_measures.catalogue.reference import INDENT, MeasureFamily, ReferencePage, families, family_of
 from cupel_measures.catalogue.worked_examples import Example
+from cupel_measures.explaining.class_lists import list_classes
 from cupel_measures.grammar.registry import NAMES, REQUIRED, Declaration, Parameter
 from cupel_measures.grammar.syntax import MeasureError
 
@@ -30,6 +34,8 @@ COLUMNS = (
     "source",
     "summary",
 )
+EACH_DISTANCE = "TOMA(of=nDCG) TOMA(of=nDCG,distance=manhattan) TOMA(of=nDCG,distance=chebyshev)"
+"""The measures that TOMA without parameters means for --classes."""
 WIDEST = 100
 """Greatest width of a page on a terminal, in columns."""
 
@@ -49,11 +55,21 @@ WIDEST = 100
     type=click.Path(path_type=Path),
     help="Write the worked example of NAME to a new folder, ready to score.",
 )
+@click.option(
+    "--classes",
+    "collection",
+    metavar="COLLECTION",
+    type=InputFile(),
+    help="List the classes of label tuples of a collection that NAME, such as TOMA, orders and weighs.",
+)
 @format_option("markdown")
-def measures(name: str | None, of_family: str | None, folder: Path | None, form: str) -> None:
+def measures(
+    name: str | None, of_family: str | None, folder: Path | None, collection: Path | None, form: str
+) -> None:
     """List all measures, or show the reference page of one.
 
-    NAME is the name or an alias of a measure, optionally with parameters.
+    NAME is the name or an alias of a measure, optionally with parameters. With --classes, it can also be
+    several measures; TOMA without parameters means its three distances with nDCG.
 
     \b
     Examples:
@@ -62,8 +78,11 @@ def measures(name: str | None, of_family: str | None, folder: Path | None, form:
       cupel measures nDCG
       cupel measures "TOMA(of=nDCG@10)"
       cupel measures nDCG --example ndcg-example
+      cupel measures TOMA --classes collection.yaml
     """
-    if folder is not None:
+    if collection is not None:
+        _list_classes(name, collection, form)
+    elif folder is not None:
         _write_example(name, folder)
     elif name is None:
         _list([family for family in families() if of_family in (None, family.name)], form)
@@ -238,6 +257,20 @@ def _print_table(heading: str, rows: Sequence[tuple[str, str]], width: int) -> N
         first = f"  {name}".ljust(left)
         click.echo(_filled(text, width, first, " " * left))
     click.echo()
+
+
+def _list_classes(text: str | None, path: Path, form: str) -> None:
+    """List the classes of label tuples of the collection in `path` under the measures that `text` names."""
+    if text is None or form == "markdown":
+        raise click.UsageError("--classes requires the NAME of a measure, and has no format markdown")
+    qrels = read_judgments(path, ()).qrels
+    try:
+        lists = [
+            list_classes(qrels, measure) for measure in parse_many(EACH_DISTANCE if text == "TOMA" else text)
+        ]
+    except MeasureError as problem:
+        raise click.UsageError(printable(str(problem))) from None
+    write_classes(lists, form)
 
 
 def _write_example(name: str | None, folder: Path) -> None:

@@ -23,7 +23,7 @@ command, which has no other thread at that time. A program with threads must set
 POOL_FROM = 2.0
 """CPU seconds of work from which a pool of processes pays off."""
 PROBE = 0.2
-"""CPU seconds that the first items may take, from which the total is estimated."""
+"""CPU seconds to spend on the first items. The total is estimated from the time per item."""
 
 Item = TypeVar("Item")
 T = TypeVar("T")

@@ -153,9 +153,9 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 
 
 def unknown_topics(joined: Joined, path: Path) -> Findings:
-    """Return a finding about topics of the run that the qrels lack. The fast reader has no other finding."""
+    """Return a finding about topics of the run that the qrels lack, the only finding of the fast reader."""
     findings = Findings()
     if joined.unknown_topics:
-        message = f"the qrels lack {joined.unknown_topics} topics of the run; they are ignored"
+        message = f"the qrels lack {joined.unknown_topics} topics of the run; these topics are ignored"
         findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.unknown_topics)
     return findings

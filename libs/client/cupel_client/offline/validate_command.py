@@ -76,8 +76,8 @@ def validate(
     """Report all errors and warnings of runs, qrels and collection files.
 
     A file with the suffix .yaml, .yml or .json is a collection. A file whose first line has four columns, or
-    five that end in labels, is qrels. Any other file is a run. If there are qrels, the topics of the runs are
-    compared with them. The exit code is 1 if a file is refused.
+    five columns of which the last two are labels, is qrels. Any other file is a run. If there are qrels, the
+    topics of the runs are compared with the topics of the qrels. The exit code is 1 if a file is refused.
 
     \b
     Examples:
@@ -212,7 +212,7 @@ def _fact_lines(result: Checked) -> Iterator[str]:
     effects = result.facts.get("profile_effects", {})
     for key, difference in (
         ("single_precision", "differ in single precision (profile trec_eval-9)"),
-        ("rank_column", "would differ by the rank column, which every profile ignores"),
+        ("rank_column", "would differ if ordered by the rank column, which every profile ignores"),
     ):
         if ids := effects.get(key):
             some = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")

@@ -185,5 +185,5 @@ def _alert_state(alert: AlertResource) -> str:
     if alert.raised is None:
         return "no audit yet"
     if alert.value is None:
-        return "no such number, or undefined"
+        return "number missing or undefined"
     return "raised" if alert.raised else "within bounds"

@@ -100,7 +100,7 @@ def _print_kind(kind: AuditKindResource) -> None:
 @click.option("--watch", "wait", is_flag=True, help="Wait for the audit and print its findings.")
 @with_client
 def request(client: Client, track: str, kind: str, wait: bool, **request: object) -> None:
-    """Request an audit of TRACK. `cupel audits kinds` lists each KIND.
+    """Request an audit of TRACK. `cupel audits kinds` lists the values of KIND.
 
     \b
     Example:

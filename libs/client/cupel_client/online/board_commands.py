@@ -65,7 +65,7 @@ def scores(
 
 
 def _values_by_topic(scores: TopicScoresResource) -> dict[str, float | None]:
-    """Return the value of each listed topic in byte order; None for a topic without judgments."""
+    """Return the value of each listed topic, topics in byte order; None for a topic without judgments."""
     values: dict[str, float | None] = dict.fromkeys(scores.unjudged_topics)
     return dict(sorted((values | {item.topic: item.value for item in scores.topics}).items()))
 

@@ -72,7 +72,7 @@ def explain(
 
 
 def _select_parts(explanation: ExplanationResource, parts: Sequence[str]) -> ExplanationResource:
-    """Return the explanation with only `parts`; earlier requests may have stored others."""
+    """Return the explanation with only `parts`; earlier requests may have stored further parts."""
     selected = {name: data for name, data in explanation.told.items() if name in parts}
     return ExplanationResource(measure=explanation.measure, told=selected)
 

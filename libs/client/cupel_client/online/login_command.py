@@ -15,8 +15,8 @@ from cupel_client.online.online_output import print_line
 @click.option(
     "--token",
     envvar="CUPEL_TOKEN",
-    help="Token (default: the environment variable CUPEL_TOKEN). Other users of the machine may see it in "
-    "the process list.",
+    help="Token (default: the environment variable CUPEL_TOKEN). Other users of the machine may see the "
+    "value in the process list.",
 )
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
 @click.option(
@@ -28,7 +28,7 @@ def login(url: str, token: str | None, token_stdin: bool, token_file: Path | Non
     """Log in to the service at URL: check a token and store it.
 
     Later commands use this service by default. Tokens are stored in ~/.config/cupel/credentials.json, which
-    only you can read. Without a token option and CUPEL_TOKEN, the command prompts for the token.
+    only you can read. If neither an option nor CUPEL_TOKEN gives the token, the command prompts for it.
 
     \b
     Example:

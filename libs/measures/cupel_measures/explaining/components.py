@@ -1,25 +1,20 @@
 """The components of a combining measure: scores by aspect, or documents by label class."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 
+from cupel_measures.explaining import class_lists
 from cupel_measures.explaining.explained_run import ExplainedRun, Series, as_data, cutoff_of
-from cupel_measures.families.label_classes import deviations, distance_of
-from cupel_measures.families.multiaspect import Classes, class_table, inner, weighted
+from cupel_measures.families.multiaspect import class_table, inner, weighted
 from cupel_measures.families.understandability import component
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.registry import Combination
-from cupel_measures.model import NEGATIVE, Aspect, Floats, Ints, Label
-from cupel_measures.scoring.pool import Mask
+from cupel_measures.model import Floats, Ints, Label
 from cupel_measures.scoring.rows import Hits, divided
-
-MOST_TUPLES = 1000
-"""Largest number of possible label tuples that are listed; above it, only those of documents are listed."""
 
 BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Last ranks of the bands in which documents are counted; a final band contains all deeper ranks."""
@@ -168,67 +163,24 @@ def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
 def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     arguments = measure.arguments
     classes = class_table(subject.view, **arguments)
-    aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in classes.names]
+    aspects = class_lists.aspects_of(subject.qrels, classes)
     cutoff, hits = cutoff_of(measure), Hits.of(subject.joined)
     bands = _bands(cutoff, int(subject.joined.retrieved.max(initial=1)))
     hits = hits.within(cutoff)
-    hits = hits.of_documents(_judged(classes))
+    hits = hits.of_documents(class_lists.judged_documents(classes))
     distances = np.array(classes.distance_of)[classes.which[hits.document]]
     rows = []
-    tuples = _tuples(subject, classes, arguments)
+    tuples = class_lists.tuples_by_distance(subject.qrels, classes, arguments)
     for distance, weight in zip(classes.distances, classes.weights, strict=True):
         if of_class := sorted(tuples.get(distance, ()), reverse=True):
-            labels = tuple(_named(indices, aspects) for indices in of_class)
+            labels = tuple(class_lists.label_names(indices, aspects) for indices in of_class)
             documents = _counted(hits.only(np.asarray(distances == distance)), bands)
-            rows.append(LabelClass(_distance(of_class[0], aspects, arguments), weight, labels, documents))
+            distance_shown = class_lists.distance_in_units(of_class[0], aspects, arguments)
+            rows.append(LabelClass(distance_shown, weight, labels, documents))
     retrieved = np.stack(
         [np.clip(subject.joined.retrieved - first + 1, 0, last - first + 1) for first, last in bands], axis=1
     )
     return ClassBreakdown(classes.names, bands, tuple(rows), retrieved - _counted(hits, bands))
-
-
-def _tuples(
-    subject: ExplainedRun, classes: Classes, arguments: dict[str, Any]
-) -> dict[int, list[tuple[int, ...]]]:
-    """Return the possible tuples of label indices by distance.
-
-    Only the tuples of judged documents are returned if there are more than MOST_TUPLES possible ones, and for
-    `label_set=observed`.
-    """
-    qrels, name = subject.qrels, arguments["label_set"]
-    aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in classes.names]
-    judged = np.unique(classes.which[_judged(classes)]).tolist()
-    possible: Iterable[tuple[int, ...]] = (classes.tuples[place] for place in judged)
-    if name == "cartesian" and math.prod(len(aspect.labels) for aspect in aspects) <= MOST_TUPLES:
-        possible = product(*(range(len(aspect.labels)) for aspect in aspects))
-    elif name in qrels.label_sets:
-        declared = qrels.label_sets[name]
-        order = [declared.aspects.index(aspect) for aspect in classes.names]
-        possible = (tuple(label_tuple[place] for place in order) for label_tuple in declared.tuples)
-    table = deviations(aspects, dict(arguments["embedding"] or ()), arguments["distance"])
-    by_distance: dict[int, list[tuple[int, ...]]] = {}
-    for label_tuple in possible:
-        by_distance.setdefault(distance_of(label_tuple, table, arguments["distance"]), []).append(label_tuple)
-    return by_distance
-
-
-def _judged(classes: Classes) -> Mask:
-    """Return which documents are judged for at least one of the aspects, bool[D]."""
-    return np.asarray((classes.labels >= NEGATIVE).any(axis=0))
-
-
-def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, ...]:
-    return tuple(aspect.labels[label] for aspect, label in zip(aspects, labels, strict=True))
-
-
-def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dict[str, Any]) -> float:
-    """Return the distance of a label tuple from the best tuple, in the units of the embedding."""
-    given = dict(arguments["embedding"] or ())
-    places = [given.get(aspect.name, aspect.embedding) for aspect in aspects]
-    away = [float(of[-1]) - float(of[label]) for of, label in zip(places, labels, strict=True)]
-    return {"euclidean": math.hypot(*away), "manhattan": math.fsum(away), "chebyshev": max(away)}[
-        arguments["distance"]
-    ]
 
 
 def _bands(cutoff: int | None, deepest: int) -> tuple[tuple[int, int], ...]:

@@ -86,7 +86,7 @@ def _over_all_new(
     if cutoff is None or cutoff > DEEPEST:
         raise MeasureError(
             f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
-            "with normalise=False any cutoff is allowed, or none"
+            "with normalise=False, the cutoff may be greater or omitted"
         )
     best = _all_new(discounted, float(alpha), cutoff) * rows.number(rel).astype(np.float64)
     # the order of summation can make a perfect ranking one ulp larger than the normaliser

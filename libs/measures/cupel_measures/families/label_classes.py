@@ -44,8 +44,8 @@ def deviations(
     for aspect, places in zip(aspects, placed, strict=True):
         if len(places) != len(aspect.labels):
             raise MeasureError(
-                f"the embedding of aspect {aspect.name!r} has {len(places)} numbers; "
-                f"its scale has {len(aspect.labels)} labels"
+                f"the embedding of aspect {aspect.name!r} has {len(places)} numbers, "
+                f"but the aspect has {len(aspect.labels)} labels"
             )
     unit = math.lcm(*(place.denominator for places in placed for place in places))
     return tuple(tuple(contribution(int((places[-1] - g) * unit)) for g in places) for places in placed)
@@ -78,7 +78,7 @@ def all_distances(table: Deviations, distance: str) -> list[int]:
         if len(totals) * len(steps) > MAX_SUMS:
             raise MeasureError(
                 "these scales have too many label tuples to compute all distances; "
-                "use label_set=observed, which has only the judged tuples"
+                "use label_set=observed, which contains only the tuples of judged documents"
             )
         totals = np.unique(combine.outer(totals, steps))
     return [int(total) for total in totals]
@@ -118,7 +118,7 @@ def declared_distances(
     possible = {tuple(labels[place] for place in order) for labels in label_set.tuples}
     if outside := sorted(seen - possible):
         raise MeasureError(
-            f"{len(outside)} judged label tuples are outside the declared label set, "
+            f"the declared label set does not contain {len(outside)} tuples of judged documents, "
             f"such as {outside[0]} (label indices of {', '.join(names)})"
         )
     return sorted({distance_of(labels, table, distance) for labels in possible})
@@ -142,7 +142,8 @@ def weights(classes: int, weighting: str | Sequence[int]) -> list[int]:
     """
     if classes < 2:
         raise MeasureError(
-            "all label tuples are equally far from the best one; at least two classes are needed"
+            "all label tuples are at the same distance from the best one, so they form a single class; "
+            "at least two classes are needed"
         )
     if isinstance(weighting, str):
         return WEIGHTINGS[weighting](classes)

@@ -124,7 +124,7 @@ def Utility(
     Utility(d=0.25,documents=10) 0.5 = 1 - 2 + 0.25 * (10 - 3 - 1).
     """
     if d and documents is None:
-        raise MeasureError("d needs the number of documents in the collection; give it with documents=...")
+        raise MeasureError("the parameter d needs documents=..., the number of documents in the collection")
     hits, relevant = rows.relevant(rel).number, rows.recall_base(rel)
     others = (documents or 0) + hits - rows.retrieved - relevant
     terms = ((a, hits), (b, rows.retrieved - hits), (c, relevant - hits), (d, others))
@@ -137,6 +137,7 @@ def Utility(
     aggregate="sum",
     bounds=COUNT,
     judged_only=False,
+    label_free=True,
     scale="count",
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), NOT_RELEVANCE),
 )
@@ -146,7 +147,7 @@ def NumQ(rows: Rows) -> Floats:
         NumQ = 1 for each topic, summed over topics
 
     Topics missing from the run count. Topics missing from the qrels, and listed topics without any judgment,
-    do not.
+    do not. Judgments by subtopic count as judgments.
 
     Example: a=1 b=1 | c=0; run a x | -: NumQ 2 = 1 + 1.
     """
@@ -158,6 +159,7 @@ def NumQ(rows: Rows) -> Floats:
     aggregate="sum",
     bounds=COUNT,
     judged_only=False,
+    label_free=True,
     scale="count",
     exempt={NOTHING_RELEVANT: NOT_RELEVANCE},
 )
@@ -166,7 +168,7 @@ def NumRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
         NumRet = documents retrieved; with `rel`, only those that are relevant at this level
 
-    Topics missing from the qrels do not count.
+    Topics missing from the qrels do not count. `rel` needs judgments of an aspect.
 
     Example: a=1 b=1 | c=0; run a x | c y z: NumRet 5 = 2 + 3, NumRet(rel=1) 1 = 1 + 0.
     """

@@ -77,6 +77,13 @@ class Measure:
         declared = by_scale(self.arguments) if callable(by_scale) else by_scale
         return declared or any(inner.by_scale for inner in self.within)
 
+    @property
+    def needs_labels(self) -> bool:
+        """Return whether the measure uses labels of an aspect, which judgments by subtopic do not give."""
+        if self.declaration.label_free:
+            return any(self.arguments.get(name) is not None for name in ("rel", "aspect"))
+        return not self.declaration.subtopics
+
     def having(self, **changes: Any) -> "Measure":
         """Return the measure with some parameters changed. Raise MeasureError as `parse` does."""
         return _checked(self.declaration, {**dict(self.parameters), **changes})
@@ -256,5 +263,7 @@ def _inner_measure(value: Any, kind: ParameterKind) -> Measure:
     if declaration.combines or declaration.subtopics or declaration.aggregate != "mean":
         raise kind.refuse(inner)
     if inner.arguments["aspect"] is not None:
-        raise ParameterError(f"{inner}: omit its aspect; the combining measure applies it to each aspect")
+        raise ParameterError(
+            f"{inner}: omit the aspect, because the combining measure applies this measure to each aspect"
+        )
     return inner

@@ -62,6 +62,8 @@ class Declaration:
     - combines: whether the measure combines aspects.
     - subtopics: whether it uses judgments by subtopic instead of an aspect.
     - texts: whether it also uses the texts of documents.
+    - label_free: whether it uses no labels unless `rel` or `aspect` is set, so that it applies to collections
+      with judgments by subtopic only.
     - exempt: laws (LAWS) that do not hold for it, each with the reason.
     - exact: function that computes the same values as exact numbers, an integer or a rational per row. None
       if there is no such function.
@@ -90,6 +92,7 @@ class Declaration:
     combines: bool
     subtopics: bool
     texts: bool
+    label_free: bool
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
     digits: Callable[[int, Mapping[str, Any]], float] | None
@@ -116,7 +119,7 @@ class Declaration:
 LAWS = (
     "a topic without relevant documents scores 0",
     "an empty run scores 0",
-    "a better swap never lowers the score",
+    "moving a better document one rank up never lowers the score",
 )
 """Laws that hold for every measure on every run, except for measures whose declaration exempts them."""
 
@@ -140,6 +143,7 @@ def measure(
     combines: bool = False,
     subtopics: bool = False,
     texts: bool = False,
+    label_free: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
     digits: Callable[[int, Mapping[str, Any]], float] | None = None,
@@ -172,6 +176,7 @@ def measure(
             combines=combines,
             subtopics=subtopics,
             texts=texts,
+            label_free=label_free,
             exempt=exempt or {},
             exact=exact,
             digits=digits,

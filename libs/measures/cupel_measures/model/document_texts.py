@@ -78,7 +78,9 @@ class Content:
     def stack(cls, parts: Sequence["Content"]) -> "Content":
         """Concatenate the rows of several runs. Raise ValueError if their texts differ."""
         if len({id(part.texts) for part in parts}) != 1:
-            raise ValueError("only runs over the same texts can be stacked")
+            raise ValueError(
+                "the runs have different texts; only runs over the same texts can be concatenated"
+            )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return cls(parts[0].texts, offsets, np.concatenate([part.document for part in parts]))

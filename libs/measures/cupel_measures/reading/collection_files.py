@@ -53,31 +53,31 @@ FILE_UNUSED = declare(
     "collection-file-unused",
     "warning",
     "the collection does not name a file that was sent",
-    "name it in the collection file, or do not send it",
+    "name the file in the collection file, or do not send it",
 )
 COLUMNS = declare(
     "collection-columns",
     "error",
     "the layout of a qrels file is not declared",
-    "declare aspect: NAME, columns: [topic, _, document, a, b] or layout: subtopics",
+    "declare one of aspect: NAME, columns: [topic, _, document, a, b] and layout: subtopics",
 )
 NOT_JUDGED = declare(
     "collection-aspect-not-judged",
     "warning",
-    "no qrels file judges a declared aspect, so its measures are 0 for every run",
-    "name a qrels file for it, or remove the aspect",
+    "a declared aspect is judged in no qrels file, so measures of this aspect are 0 for every run",
+    "name a qrels file for the aspect, or remove the aspect",
 )
 OUTSIDE_LABEL_SET = declare(
     "collection-outside-label-set",
     "error",
-    "a judged tuple of labels is not in a declared label set",
-    "add the tuple to the label set, or correct the labels",
+    "a document is judged with a tuple of labels that a declared label set does not list",
+    "add the tuple to the `tuples` of the label set, or correct the labels",
 )
 OTHER_ASPECTS = declare(
     "collection-other-aspects",
     "error",
     "the collection declares different aspects or label sets than its track",
-    "omit them, or declare them as the track does",
+    "omit the aspects and label sets, or declare them as the track does",
 )
 PROFILE = declare("collection-profile", "error", "unknown profile", f"use one of {', '.join(PROFILES)}")
 MEASURE = declare(
@@ -90,7 +90,7 @@ TOPICS = declare(
     "collection-topics",
     "error",
     "the topics file does not list distinct topic ids",
-    "write a line per topic: the id, and optionally a space and the title",
+    "write a line per topic: the id of the topic, optionally followed by a space and the title",
 )
 
 WITHOUT_LABELS = Aspect(name="relevance", labels=(0, 1))
@@ -304,7 +304,7 @@ def _compare_aspects(
         if file.steps is not None and named.count(file.columns[-1]) > 1:
             item.wrong(OTHERS, f"another file already judges {file.columns[-1]}")
     if files and all(file.steps is not None for file in files):
-        place.wrong(OTHERS, f"scores label documents that other files judge; add a file such as {_QRELS}")
+        place.wrong(OTHERS, f"no file judges the documents that have scores; add a file such as {_QRELS}")
 
 
 def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> QrelsFile | None:
@@ -326,7 +326,7 @@ def _steps(place: Place, parts: Mapping[str, Place], aspects: Sequence[Aspect]) 
     if "columns" in parts:
         parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score only")
     if "aspect" not in parts:
-        place.wrong(COLUMNS, "scores are labels of an aspect; declare aspect: NAME")
+        place.wrong(COLUMNS, "scores become labels of an aspect; declare aspect: NAME")
         return None
     name = parts["aspect"].word("the name of an aspect")
     if name is not None and name not in known:
@@ -457,7 +457,7 @@ def _topic_problem(topic: str, titles: Mapping[str, str]) -> str | None:
     if topic in titles:
         return f"topic {topic} is listed twice"
     if topic.startswith("<"):
-        return "XML is not supported; write a line per topic that starts with the id"
+        return "XML is not supported; write a line per topic, with the id of the topic first"
     return None
 
 
@@ -491,7 +491,9 @@ def _check_label_sets(document: Document, qrels: Qrels) -> None:
             topic, sample = qrels.topics[qrels.topic_of[first]], qrels.documents[first]
             scales = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in label_set.aspects]
             shown = ", ".join(str(s.labels[i]) for s, i in zip(scales, tuples[outside[0]], strict=True))
-            message = f"{len(outside)} judged documents are outside label set {name}; {sample} has ({shown})"
+            message = (
+                f"label set {name} lacks tuples of {len(outside)} judged documents: {sample} has ({shown})"
+            )
             finding = Finding(
                 code=OUTSIDE_LABEL_SET, message=message, file=document.name, topic=topic, sample=sample
             )

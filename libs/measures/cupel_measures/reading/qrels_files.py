@@ -40,13 +40,13 @@ COLUMNS = declare(
     "qrels-columns",
     "error",
     "a line has a different number of columns than the layout of the file",
-    "write these columns on every line, or declare the layout in a collection file",
+    "write the expected columns on every line, or declare the layout in a collection file",
 )
 TWICE = declare(
     "qrels-judged-twice",
     "error",
     "a document is judged twice for the same topic and aspect",
-    "keep one of the lines",
+    "keep only one of the lines",
 )
 NOT_TEXT = declare(
     "qrels-not-text",
@@ -59,14 +59,14 @@ PARTLY_JUDGED = declare(
     "qrels-partly-judged",
     "warning",
     "documents are judged for one aspect but not for another",
-    "no action needed if this is intended; each aspect counts its own judgments, and measures that combine "
-    "labels use the lowest label for a missing one",
+    "no action needed if this is intended; measures of one aspect use only the judgments of this aspect, and "
+    "measures that combine labels replace a missing label by the lowest one",
 )
 TOPIC_LEFT_OUT = declare(
     "qrels-topic-left-out",
     "warning",
     "topics that the topics file does not list are ignored",
-    "list them in the topics file if they belong to the collection",
+    "list these topics in the topics file if they belong to the collection",
 )
 NO_JUDGMENTS = declare(
     "qrels-topic-without-judgments",
@@ -289,8 +289,8 @@ def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings
     message = f"{words} column{'s' * (words != 1)}, expected {expected}"
     if COLUMNS not in findings.totals and words > len(file.columns) == 4:
         message += (
-            "; for a column per aspect, or subtopics, declare the layout in a collection file: "
-            "columns: [topic, _, document, a, b] or layout: subtopics"
+            "; if the file has a column per aspect or judgments by subtopic, declare this in a collection "
+            "file: columns: [topic, _, document, a, b] or layout: subtopics"
         )
     width = len(file.columns)
     begins = [match.start() for match in re.finditer(rb"\S+", line)] + [len(line.rstrip())]

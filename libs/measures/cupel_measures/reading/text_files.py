@@ -41,21 +41,23 @@ NOT_JSON = declare(
 NO_ID = declare(
     "texts-id",
     "error",
-    "a document has no id, or an id that a run cannot name",
-    f"write an id without spaces, such as {_EXAMPLE}",
+    "a document has no id, or an id that a run file cannot contain",
+    f"write an id without spaces, as in {_EXAMPLE}",
 )
 NO_TEXT = declare(
     "texts-text",
     "error",
     "a document has no text, or its text or title is not a string",
-    f'write a text, such as {_EXAMPLE}; an empty text is ""',
+    f'write a text, as in {_EXAMPLE}; an empty text is ""',
 )
-TWICE = declare("texts-twice", "error", "a document occurs twice in a texts file", "keep one of the lines")
+TWICE = declare(
+    "texts-twice", "error", "a document occurs twice in a texts file", "keep only one of the lines"
+)
 LACKING = declare(
     "texts-lacking",
     "warning",
     "documents that are relevant to a subtopic have no text, so content measures skip them",
-    "add their texts under the ids of the qrels",
+    "add the texts of these documents, with the document ids of the qrels",
 )
 EMPTY = declare("texts-empty", "error", "the texts file has no documents", "check that it is the right file")
 

@@ -230,10 +230,10 @@ def list_unsupported(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
 def _apply(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:
     bound = measure.bound(qrels.aspects)
     try:
-        if qrels.only_by_subtopic and not measure.declaration.subtopics:
+        if qrels.only_by_subtopic and measure.needs_labels:
             raise MeasureError(
                 "it needs judgments of an aspect, and this collection has only judgments by subtopic; "
-                "use a measure for those, such as alpha_nDCG@20"
+                "use a measure for judgments by subtopic, such as alpha_nDCG@20"
             )
         return score(bound)
     except MeasureError as problem:

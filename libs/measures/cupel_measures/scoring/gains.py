@@ -26,7 +26,7 @@ def rising(aspect: Aspect, gains: GainTable | None, *, by_index: bool = False) -
     if len(decreases):
         worse, better = (aspect.labels[decreases[0] + step] for step in (0, 1))
         raise MeasureError(
-            f"label {better} has a smaller gain than {worse}; gains must not decrease along the scale "
+            f"label {better} has a smaller gain than label {worse}; gains must not decrease along the scale "
             f"of aspect {aspect.name!r}"
         )
     return values

@@ -132,7 +132,7 @@ def rerun_audit_part(
         Path(
             ge=0,
             le=LARGEST_INTEGER,
-            description="number of the part; part 0 is the preparation of the runs and judgments",
+            description="number of the part; part 0 gathers the runs and judgments",
         ),
     ],
     system: Sys,

@@ -41,13 +41,14 @@ FORM = {
                     "properties": {
                         "collection": {
                             "type": "string",
-                            "description": "collection file (YAML or JSON): `qrels:`, optionally `topics:`",
+                            "description": "collection file (YAML or JSON) with the key `qrels` and "
+                            "optionally `topics`",
                         },
                         "files": {
                             "type": "array",
                             "items": {"type": "string", "contentMediaType": "application/octet-stream"},
                             "description": "the files that the collection names, with the same names; "
-                            f"at most {MAX_FILES} files, including the collection",
+                            f"at most {MAX_FILES} files, including the collection file",
                         },
                     },
                 }

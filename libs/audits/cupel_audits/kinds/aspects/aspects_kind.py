@@ -120,19 +120,27 @@ class Aspects(Audit):
             AspectFamily(family.component, tuple(select_possible(family))) for family in families
         ], missing
 
-    def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
-        rules = CountingRules(
+    @property
+    def rules(self) -> CountingRules:
+        """Return the settings that determine how documents are counted."""
+        return CountingRules(
             count_unjudged=self.count_unjudged,
             exclude_unjudged=self.exclude,
             depth=self.depth,
             width=self.width,
         )
+<<<<<<< HEAD
         reports, orders = [], []
+=======
+
+    def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
+        reports = []
+>>>>>>> next
         for result in by_trial.values():
             if "measures" in result:
                 reports.append(score_bounds.report(about, result))
             elif "zero" in result:
-                reports.append(top_documents.report(result, rules))
+                reports.append(top_documents.report(result, self.rules))
             else:
                 orders.append(aspect_orders.report(about, result))
         # The orders are the main finding, so their sentences and plots come first.

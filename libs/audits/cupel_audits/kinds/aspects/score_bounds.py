@@ -23,9 +23,10 @@ MOST_ASPECTS = 6
 FULL, LOW = 1 - 1e-9, 0.9
 READING = (
     "The bound of a topic is the best score of n! + 3 rankings of all its judged documents. The documents "
-    "are sorted by each order of the n aspects, by the sum of labels, by the sum of their squares, and by "
-    "the greatest label. Another ranking may score higher, but no higher than 1. A topic in which an aspect "
-    "has no document above the lowest label cannot reach 1.",
+    "are sorted lexicographically by their labels, with the n aspects in each of the n! orders. They are "
+    "also sorted by the sum of labels, by the sum of squared labels, and by the greatest label. Another "
+    "ranking may score higher, but no higher than 1. A topic in which an aspect has no document above the "
+    "lowest label cannot reach 1.",
 )
 
 
@@ -68,7 +69,7 @@ class BoundSummaryRow:
         float,
         Heading(
             "bound below 0.9 despite good documents",
-            "share of topics where no ranking scores 0.9 though no aspect lacks good documents",
+            "share of topics where no ranking scores 0.9, although every aspect has good documents",
         ),
     ]
     least: Annotated[float, Heading("lowest bound")]
@@ -102,6 +103,32 @@ class StrategyRow:
 SUMMARY = TableSchema.of("bounds", "Upper bounds", BoundSummaryRow)
 TOPIC_BOUNDS = TableSchema.of("topic_bounds", "Upper bounds by topic", TopicBoundRow)
 STRATEGIES = TableSchema.of("strategies", "Scores of the rankings", StrategyRow)
+
+BOXES = (
+    Plot.boxes(
+        TOPIC_BOUNDS,
+        "ideal",
+        title="Ideal rankings: scores over the topics",
+        caption="Best score of any of the rankings of all judged documents, a value for each topic: median, "
+        "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges (Maistro et al., "
+        "CIKM 2021, Figure 2).",
+        x="measure",
+        y="bound",
+        domain=(0.0, 1.0),
+    ),
+    Plot.boxes(
+        STRATEGIES,
+        "strategies",
+        title="Rankings by one sort key: scores over the topics",
+        caption="Score of each ranking of all judged documents, a value for each topic: median, quartiles, "
+        "and whiskers to the most distant values within 1.5 interquartile ranges.",
+        x="strategy",
+        y="score",
+        domain=(0.0, 1.0),
+        facet="measure",
+    ),
+)
+"""The distribution over topics of the bound, and of the score of each ranking."""
 
 
 def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
@@ -205,8 +232,12 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
             TOPIC_BOUNDS.table(row for rows in by_measure for row in rows),
             STRATEGIES.table(_strategy_rows(about, result)),
         ),
+<<<<<<< HEAD
         plots=(_plot(summary),),
         actions=tuple(_advice(summary)),
+=======
+        plots=(PLOT, *BOXES),
+>>>>>>> next
         reading=READING,
         undefined=tuple(
             f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects" for measure in result["beyond"]

@@ -79,7 +79,10 @@ class DocumentsResult(TypedDict):
 
 
 ComponentCell = Annotated[
-    str, Heading("component", "measure of one aspect that the aggregate combines; all: sum")
+    str,
+    Heading(
+        "component", "measure of one aspect that the aggregate combines; all: the sum over these measures"
+    ),
 ]
 KindCell = Annotated[str, Heading("aggregate")]
 BestRunMeasureCell = Annotated[str, Heading("measure", "measure that selects the best run of each topic")]

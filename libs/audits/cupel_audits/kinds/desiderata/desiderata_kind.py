@@ -24,7 +24,7 @@ READING = (
     "disproves the property and can be verified by hand; the shortest one found is shown.",
     "Every document of a list is judged and retrieved. The gain of a label is its number, 0 to "
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
-    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With stable ties, NLRE and NGRE pass all "
+    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With ties=stable, NLRE and NGRE pass all "
     "checks except D4_literal, the paper's own wording of D4. NWCS passes all except D4 (both wordings) and "
     "D6_one_scale. CAM and WHAM have the outcome of the measure that they combine, but cannot satisfy D4, "
     "because they are means. D1 to D3 and D7 are not tested for measures that do not order lists by their "
@@ -74,7 +74,8 @@ class OutcomeRow:
     failing: Annotated[int, Heading("counterexamples", "number of instances")]
     instances: Annotated[int, Heading("instances", "random instances of the check")]
     counterexample: Annotated[
-        str | None, Heading("shortest counterexample", "each list: labels in ranked order, then the score")
+        str | None,
+        Heading("shortest counterexample", "for each list: its labels in ranked order, and its score"),
     ]
     percent: Annotated[float | None, Heading("counterexamples, per cent", "of the instances")]
 
@@ -126,7 +127,7 @@ class Desiderata(Audit):
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         if self.length > LABELS - 1:
             yield (
-                f"length: the labels of a list differ, so give at most {LABELS - 1} documents, "
+                f"length: a list contains no label twice, so give at most {LABELS - 1} documents, "
                 f"not {self.length}"
             )
         if not any(len(_aspects(measure)) == 2 for measure in subject.measures):

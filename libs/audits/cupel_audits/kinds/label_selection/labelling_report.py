@@ -185,7 +185,7 @@ def _undefined(points: Sequence[LabelPoint], summary: LabellingSummary) -> Itera
     if summary.tau is None and SELECTED not in ways:
         yield "tau: the selection is not finished, or there is nothing to label"
     if summary.tau_random is None and RANDOM not in ways:
-        yield "tau_random: no random labels were drawn"
+        yield "tau_random: no random documents were drawn"
     if summary.tau_all is None:
         yield f"tau_all: {same_score}"
     if summary.share is None:
@@ -212,7 +212,7 @@ def _verdict(measure: str, reference: str, summary: LabellingSummary) -> Iterato
         )
     taus = (
         (summary.tau, "with the selected labels"),
-        (summary.tau_random, "with as many random labels"),
+        (summary.tau_random, "with the labels of as many random documents"),
         (summary.tau_all, "with all judgments"),
     )
     if defined := [f"{tau:.2f} {labels}" for tau, labels in taus if tau is not None]:
@@ -248,7 +248,8 @@ def _plots(points: Sequence[LabelPoint], topics: Sequence[LabelledTopicRow]) -> 
             POINTS,
             "tau",
             title=_tau_title(points),
-            caption=f"{TAU}: with selected labels, and mean and interval with random labels. {MONTE_CARLO}.",
+            caption=f"{TAU}: tau with the selected labels, and the mean and interval of tau with the "
+            f"labels of as many random documents. {MONTE_CARLO}.",
             x="share",
             y="mean",
             series="way",

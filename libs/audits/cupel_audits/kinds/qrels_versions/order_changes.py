@@ -11,16 +11,19 @@ from cupel_audits.analysis.run_orders import STRONG, ranks
 from cupel_audits.analysis.score_matrices import collect_warnings
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema, name_some
 from cupel_audits.subject import SubjectSummary
-from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
-from cupel_measures.comparing.board_analysis import board_order
+from cupel_measures.comparing.board_analysis import METHOD, board_order
 from cupel_measures.comparing.corrections import groups, letters
 from cupel_measures.comparing.rank_correlation import tau_ap, tau_b
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
 from cupel_measures.model import Floats
 
+HSD_METHOD = "hsd"
+"""The method of results that name none: earlier releases compared pairs by randomised Tukey HSD."""
+TITLES = {METHOD: "step-down max-T test", HSD_METHOD: "randomised Tukey HSD"}
 READING = (
-    "Runs that share a letter are not significantly different by randomised Tukey HSD; the best run has the "
-    "letter a. Both versions are tested with the same replicates, so differences between the "
-    "versions are not due to the random replicates.",
+    "Runs that share a letter are not significantly different; the best run has the letter a. Both versions "
+    "are tested with the same replicates, so differences between the versions are not due to the random "
+    "replicates.",
     "A run is regrouped if one of its significant differences appears, disappears or changes its "
     "direction. The letters of many runs may change although only one pair of runs changes.",
 )
@@ -35,7 +38,7 @@ class OrderResult(TypedDict):
     groups: the letters of each run. apart: number of pairs that differ significantly. regrouped: for each
     run, whether the significance of any of its pairs changes. alone: number of pairs that differ
     significantly under one version only. opposite: number of pairs that differ significantly in opposite
-    directions. warnings: warnings about the test.
+    directions. warnings: warnings about the test. method: name and version of the test.
     """
 
     measure: str
@@ -47,6 +50,7 @@ class OrderResult(TypedDict):
     alone: NotRequired[int]
     opposite: NotRequired[int]
     warnings: NotRequired[list[str]]
+    method: NotRequired[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +132,9 @@ def compare_orders_of_versions(
     means: float64[runs] for each version. scores: float64[topics, runs] for each version, over the same
     topics. alpha, replicates, seed: parameters of the significance test.
     """
-    first, second = randomised_hsds(scores, alpha=alpha, replicates=replicates, seed=seed)
+    first, second = (
+        max_t(values, alpha=alpha, replicates=replicates, seed=seed, with_p=False) for values in scores
+    )
     undefined = first.undefined if first.undefined is not None else second.undefined
     result = OrderResult(measure=measure, means=(means[0].tolist(), means[1].tolist()), undefined=undefined)
     if undefined is not None:
@@ -142,18 +148,19 @@ def compare_orders_of_versions(
             "alone": int(np.count_nonzero((first_signs == 0) != (second_signs == 0))),
             "opposite": int(np.count_nonzero(first_signs * second_signs < 0)),
             "warnings": list(first.warnings),
+            "method": METHOD,
         }
     )
     return result
 
 
-def _runs_of_pairs(test: AllPairs, selected: NDArray[np.bool_]) -> list[bool]:
+def _runs_of_pairs(test: MaxT, selected: NDArray[np.bool_]) -> list[bool]:
     """Return for each run whether it is in a selected pair. selected: bool[pairs]."""
     involved = {*test.first[selected].tolist(), *test.second[selected].tolist()}
     return [run in involved for run in range(int(test.second.max(initial=0)) + 1)]
 
 
-def _group_letters(scores: Floats, test: AllPairs) -> list[str]:
+def _group_letters(scores: Floats, test: MaxT) -> list[str]:
     """Return the letters of the groups of each run."""
     by_place, differing = board_order(scores, test)
     by_run = [""] * len(by_place)
@@ -172,7 +179,10 @@ def report(about: SubjectSummary, results: Sequence[OrderResult], *, alpha: floa
     measures = [_measure_row(result, runs[result["measure"]]) for result in results]
     all_runs = [row for rows in runs.values() for row in rows]
     return AuditReport(
-        verdict=tuple(_sentence(row, runs[row.measure], alpha) for row in measures),
+        verdict=tuple(
+            _sentence(row, runs[row.measure], f"{TITLES[result.get('method', HSD_METHOD)]}, alpha {alpha:g}")
+            for row, result in zip(measures, results, strict=True)
+        ),
         numbers=_numbers(measures),
         tables=(
             MEASURES.table(measures),
@@ -254,7 +264,7 @@ def _numbers(rows: Sequence[MeasureChangesRow]) -> dict[str, float | int | None]
     return {f"{name}({row.measure})": getattr(row, name) for row in rows for name in names}
 
 
-def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow], alpha: float) -> str:
+def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow], test: str) -> str:
     order = "tau is undefined" if row.tau is None else f"tau between the two orders is {row.tau:.2f}"
     moves = f"{row.moved} of {len(runs)} runs change rank"
     if row.moved:
@@ -267,8 +277,7 @@ def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow], alpha: floa
     opposite = f", and {row.opposite} in opposite directions" if row.opposite else ""
     return (
         f"{sentence} {row.regrouped} runs are in pairs whose significance changes; {row.alone} of {pairs} "
-        f"pairs of runs differ significantly under one version only{opposite} (randomised Tukey HSD, "
-        f"alpha {alpha:g})."
+        f"pairs of runs differ significantly under one version only{opposite} ({test})."
     )
 
 
@@ -285,7 +294,11 @@ def _describe_best(runs: Sequence[RunChangesRow]) -> str:
 def _name_runs(best: Sequence[str], runs: int) -> str:
     if len(best) == 1:
         return best[0]
-    return f"all {runs} runs (tied)" if len(best) == runs else f"{best[0]} and {len(best) - 1} more (tied)"
+    return (
+        f"all {runs} runs with equal scores"
+        if len(best) == runs
+        else f"{best[0]} and {len(best) - 1} more with equal scores"
+    )
 
 
 def _plot(versions: tuple[str, str]) -> Plot:

@@ -36,7 +36,7 @@ class VersionsResult(JudgmentsResult):
     "qrels_versions",
     title="Two versions of the judgments",
     answers="How far do two versions of the judgments agree, and how does the order of runs differ?",
-    source="Cohen 1960; Krippendorff 2011; Voorhees, SIGIR 1998; Carterette, TOIS 2012",
+    source="Cohen 1960; Krippendorff 2011; Voorhees, SIGIR 1998; Romano and Wolf 2005",
 )
 class QrelsVersions(Audit):
     """Compares two versions of the judgments, and the scores of the runs under both.
@@ -47,7 +47,7 @@ class QrelsVersions(Audit):
     that either version names for the topic.
 
     Runs are scored under both versions over the topics of both. For each measure, the report gives tau-b and
-    tau AP between the orders, the runs that change rank, and significance groups by randomised Tukey HSD,
+    tau AP between the orders, the runs that change rank, and significance groups by the step-down max-T test,
     with the same replicates for both versions. A measure is left out unless it can be computed under both
     versions with the same aspects.
     """
@@ -57,7 +57,7 @@ class QrelsVersions(Audit):
     alpha: Persistence = setting(
         ALPHA, "probability of any false positive among all pairs of runs, for each measure"
     )
-    replicates: Replicates = setting(REPLICATES, "number of replicates of randomised Tukey HSD")
+    replicates: Replicates = setting(REPLICATES, "number of replicates of the max-T test")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)

@@ -111,7 +111,11 @@ class SubsetRow:
     topic: Annotated[str | None, Heading("added topic")]
     tau: Annotated[
         float | None,
-        Heading("tau", "tau-b between means over these topics and over all; mean over random draws"),
+        Heading(
+            "tau",
+            "tau-b between means over these topics and over all topics; for random topics, its mean over "
+            "the draws",
+        ),
     ]
     low: Annotated[float | None, Heading("from", "95 per cent interval of the mean over the draws")] = None
     high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the draws")] = None

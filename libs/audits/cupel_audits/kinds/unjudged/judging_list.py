@@ -98,16 +98,20 @@ class ListRow:
     document: DocumentCell
     influence: Annotated[
         float,
-        Heading("influence", "removed shares of leads, summed over adjacent runs; mean over measures"),
+        Heading(
+            "influence",
+            "shares of leads that a judgment could remove, summed over pairs of adjacent runs; mean over "
+            "measures",
+        ),
     ]
     share: Annotated[
         float | None,
         Heading("cumulative share", "of the influence of all examined documents, down to this row"),
     ]
-    turned: Annotated[int, Heading("reversed pairs", "of runs; largest number by any measure")]
+    turned: Annotated[int, Heading("reversed pairs", "of runs; largest number over the measures")]
     runs: Annotated[int, Heading("runs", "number of runs that retrieve the document")]
     best: Annotated[int, Heading("best rank")]
-    where: Annotated[str, Heading("found in", "runs that rank it highest, with its rank")]
+    where: Annotated[str, Heading("found in", "runs that rank the document highest, and this rank")]
     settles: Annotated[str | None, Heading("largest change", "if the document is highly relevant")]
 
 
@@ -332,8 +336,8 @@ def _skipped_measures(about: SubjectSummary, candidates: Sequence[JudgingCandida
     for measure in about.measures:
         if candidates and all(measure not in candidate.measures for candidate in candidates):
             yield (
-                f"{measure}: not examined because it reads texts or its declared label set lacks the highest "
-                "label"
+                f"{measure}: not examined, because the measure reads texts or uses a declared label set "
+                "without the tuple of the highest labels"
             )
 
 
@@ -377,8 +381,8 @@ def _plots(
             DOCUMENTS,
             "share",
             title=_influence_title(candidates, total),
-            caption="Influence of the first documents of the list, as a share of that of all examined "
-            "documents.",
+            caption="Influence of the first documents of the list, as a share of the influence of all "
+            "examined documents.",
             x="place",
             y="share",
             domain=(0.0, 1.0),

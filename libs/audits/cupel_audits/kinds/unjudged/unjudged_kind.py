@@ -30,7 +30,8 @@ class Unjudged(Audit):
     """Computes how the order of runs would change if a single unjudged document were highly relevant.
 
     1. Collects the unjudged documents of each topic that some run has among its first `depth`. If a topic has
-       more than `tried`, those with the largest sum of 1 / rank over the runs are examined.
+       more than `tried` of them, the `tried` documents with the largest sums of 1 / rank over the runs are
+       examined.
     2. Gives each document, alone, the highest label of every aspect, makes it relevant to all subtopics of
        its topic, and scores all runs on this topic again by every measure.
     3. The influence of a document by a measure is a sum over the pairs of adjacent runs in the order by this
@@ -39,8 +40,8 @@ class Unjudged(Audit):
        measures. The report also gives the number of all pairs of runs whose order the judgment reverses.
 
     A sum of influences ignores interactions between documents. So it does not bound the effect of judging all
-    documents. A run that ranks a document below `look` is scored as if it did not retrieve it. For every run,
-    unjudged@k is the share of unjudged documents among its first k.
+    documents. A run that ranks a document below `look` is scored as if it did not retrieve the document. For
+    every run, unjudged@k is the share of unjudged documents among its first k.
     """
 
     depth: Depth = setting(10, "depth of the pool whose unjudged documents are examined")

@@ -83,8 +83,8 @@ def margin_options(command: _Command) -> _Command:
         click.option(
             "--bayes",
             is_flag=True,
-            help="Also report posterior probabilities that a difference is below -M, within M and above M "
-            "(--margin M).",
+            help="Also report posterior probabilities that a difference is below -M, from -M to M, and "
+            "above M (--margin M).",
         ),
         click.option(
             "--margin-test",

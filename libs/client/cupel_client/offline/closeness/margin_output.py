@@ -53,7 +53,7 @@ class MarginResult:
 
     @property
     def confidence(self) -> float:
-        """Return the confidence level of the intervals, 1 - 2 alpha, which agree with the one-sided tests."""
+        """Return the confidence level 1 - 2 alpha, at which intervals agree with the one-sided tests."""
         return round(1 - 2 * self.alpha, 12)
 
 
@@ -140,8 +140,9 @@ def _notes(result: MarginResult, keys: Sequence[Sequence[str]]) -> Iterator[str]
     yield _method(result, outcomes)
     if result.bayes:
         yield (
-            "P: posterior probability that the mean difference is in this range, assuming normal differences "
-            f"and the reference prior (Student's t with {outcomes[0].n - 1} degrees of freedom)."
+            "P: posterior probability that the mean difference is in the range of the column, assuming "
+            "normal differences and the reference prior (Student's t with "
+            f"{outcomes[0].n - 1} degrees of freedom)."
         )
     for measure in result.logarithms:
         if measure in result.outcomes:

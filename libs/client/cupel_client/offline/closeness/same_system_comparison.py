@@ -73,7 +73,8 @@ def same_system_options(command: _Command) -> _Command:
         click.option(
             "--same",
             is_flag=True,
-            help="Compare an original run with its reproduction: document lists, scores and improvements.",
+            help="Compare an original run with its reproduction: document lists, scores and, with "
+            "--baselines, improvements.",
         ),
     ):
         command = option(command)

@@ -149,7 +149,7 @@ def _print_differences(result: ComparisonResult, comparison: MeasureComparison) 
 
 
 def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
-    """Return headings and cells of the key columns of a table of pairs; the heading names a baseline."""
+    """Return headings and cells of the key columns of a table of pairs; the heading names any baseline."""
     pairs = [result.pair(*pair) for pair in result.compared.pairs]
     if not result.compared.choices.all_pairs:
         return [f"vs. {printable(pairs[0][0])}"], [[second] for _, second in pairs]

@@ -14,7 +14,7 @@ from cupel_measures.catalogue.parser import Measure
 from cupel_measures.grammar.trec_names import trec_name
 
 ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
-"""Measures that trec_eval prints only in the lines of `all`."""
+"""Measures that trec_eval prints only for the topic `all`."""
 
 
 def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
@@ -39,7 +39,10 @@ def _print_csv(report: EvaluationReport) -> None:
 
 
 def _print_trec_eval(report: EvaluationReport) -> None:
-    """Print lines `%-22s\t%s\t%6.4f` like trec_eval: topics if requested, then `all`; counts as integers."""
+    """Print lines `%-22s\t%s\t%6.4f` like trec_eval: the topics if requested, then `all`.
+
+    Counts are printed as integers.
+    """
     named = [(measure, trec_name(str(measure))) for measure in report.measures]
     for run in report.scored.values():
         rows = list(zip(named, run.values or (), run.means, strict=True))
@@ -57,7 +60,7 @@ def _print_trec_eval(report: EvaluationReport) -> None:
 
 
 def _first_word(tag: str | None) -> str:
-    """Return the tag up to the first space, where trec_eval ends it."""
+    """Return the tag up to the first space, as trec_eval reads it."""
     return next(iter((tag or "").split()), "")
 
 

@@ -42,7 +42,7 @@ def _part_lines(name: str, data: Any) -> Iterator[str]:
 
 
 def _may_differ_exactly(measure: Measure) -> bool:
-    """Return whether values with equal floats may differ exactly: huge values, or powers of p."""
+    """Return whether exact values may differ although their floats are equal: huge values, powers of p."""
     declared = measure.declaration
     return has_exact_values(measure) and ("p" in declared.parameters or math.isinf(declared.bounds[1]))
 
@@ -65,9 +65,9 @@ def _ties(data: Data) -> Iterator[str]:
 def _judgments(data: Data) -> Iterator[str]:
     where = "of all documents" if data["cutoff"] is None else f"of the first {data['cutoff']} documents"
     shares = ", ".join(f"{share:.1%} ({name})" for name, share in data["unjudged"].items())
-    yield f"{shares} {where} unjudged"
+    yield f"{shares} {where} are unjudged"
     if data["as_highest"] is None:
-        yield f"not computed with the highest label for unjudged documents: {data['refused']}"
+        yield f"the value with the highest label for unjudged documents cannot be computed: {data['refused']}"
         return
     as_lowest, as_highest = decimal(data["as_lowest"]), decimal(data["as_highest"])
     yield f"{as_lowest} with the present judgments, {as_highest} if unjudged documents had the highest label"
@@ -90,7 +90,7 @@ def _parts(data: Data) -> Iterator[str]:
         share = (
             f"contributes {decimal(aspect['contribution'])}"
             if data["combination"] == "mean"
-            else f"{aspect['limits']:.0%} of the sum of weight / value"
+            else f"{aspect['limits']:.0%} of the sum of weight / value over the aspects"
         )
         value = f"{aspect['measure']} {decimal(aspect['value'])}"
         yield f"{aspect['aspect']}: {value}, weight {aspect['weight']:.4g}, {share}"
@@ -104,7 +104,7 @@ def _profiles(data: Data) -> Iterator[str]:
         names = ", ".join(list(other["topics"])[:LISTED]) + (", ..." if other["changed"] > LISTED else "")
         rules = f" by {' and '.join(other['because'])}" if other["because"] else ""
         change = f"{decimal(other['value'])} ({decimal(other['difference'], '+')})"
-        yield f"{other['profile']}: {change}, {_topics(other['changed'])}{rules}: {names}"
+        yield f"{other['profile']}: {change}, {_topics(other['changed'])} changed{rules}: {names}"
 
 
 def _topics(number: int) -> str:

@@ -158,7 +158,7 @@ def compare_with_margin(
     )
     outcomes = [replace(unknown, undefined=reason) for reason in reasons]
     for pair, column, method, one_sided in zip(usable, differences.T, methods, tests, strict=True):
-        warnings = () if method == test else (f"{CONSTANT}; the sign-flip test replaces t",)
+        warnings = () if method == test else (f"{CONSTANT}; the sign-flip test is used instead of t",)
         outcomes[pair] = replace(
             unknown,
             test=method,

@@ -28,13 +28,13 @@ LABELS = declare(
     "aspect-labels",
     "error",
     "the labels of an aspect are not a scale",
-    "list at least two labels, lowest first: labels: [0, 1, 2] or labels: {range: [0, 100]}",
+    "list at least two labels, lowest first, such as labels: [0, 1, 2] or labels: {range: [0, 100]}",
 )
 LABEL_TWICE = declare(
     "aspect-label-twice",
     "error",
     "a label occurs twice in one aspect",
-    "list it once, under labels, lowest or unjudged",
+    "list the label once, under one of the keys `labels`, `lowest` and `unjudged`",
 )
 THRESHOLD = declare(
     "aspect-threshold",
@@ -46,31 +46,31 @@ GAINS = declare(
     "aspect-gains",
     "error",
     "gains must be one number per label, each at least 0, non-decreasing from the worst to the best label",
-    "write the gain of each label: gains: {0: 0, 1: 1, 2: 3}",
+    "write the gain of each label, such as gains: {0: 0, 1: 1, 2: 3}",
 )
 EMBEDDING = declare(
     "aspect-embedding",
     "error",
     "an embedding must be one number per label, non-decreasing from the worst to the best label",
-    "write one number per label: embedding: [0, 1, 2]",
+    "write one number per label, such as embedding: [0, 1, 2]",
 )
 LOW_THRESHOLD = declare(
     "aspect-low-threshold",
     "warning",
     "a label of 0 or below counts as relevant by default",
-    "declare threshold: 1, or move negative labels to lowest or unjudged",
+    "declare threshold: 1, or move negative labels to the key `lowest` or `unjudged`",
 )
 LONG_SCALE = declare(
     "aspect-default-threshold",
     "warning",
     "without a threshold, every label of a long scale except the lowest counts as relevant",
-    "declare the smallest relevant label: threshold: 60; if small numbers are good, declare the worst label "
-    "first: {range: [100, 0]}",
+    "declare the smallest relevant label, such as threshold: 60; if small numbers are good, declare the "
+    "worst label first, such as labels: {range: [100, 0]}",
 )
 LABEL_SET = declare(
     "label-set",
     "error",
-    "a label set does not list tuples of labels of its aspects",
+    "the declaration of a label set is not a list of aspects with tuples of their labels",
     "write {aspects: [a, b], tuples: [[0, x], [1, y]]}",
 )
 

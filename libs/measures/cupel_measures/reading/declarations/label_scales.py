@@ -19,13 +19,13 @@ NOT_DECLARED = declare(
     "qrels-label-not-declared",
     "error",
     "a label is not on the declared scale of its aspect",
-    "correct the label, or declare it under labels, lowest or unjudged",
+    "correct the label, or declare it under one of the keys `labels`, `lowest` and `unjudged`",
 )
 ABOVE_SCALE = declare(
     "qrels-label-above-scale",
     "error",
     "a label is above the highest declared label of its aspect",
-    "correct the label, or declare the longer scale",
+    "correct the label, or declare a longer scale",
 )
 SCALE_TOO_LONG = declare(
     "qrels-scale-too-long",

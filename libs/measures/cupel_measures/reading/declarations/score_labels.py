@@ -22,7 +22,9 @@ STEPS = declare(
     "scores-steps",
     "error",
     "shares or thresholds must be ascending numbers, one fewer than there are labels",
-    "for three labels, write shares: [0.05, 0.15] (best label first) or thresholds: [80, 90]",
+    "for three labels, write two numbers: shares: [0.05, 0.15] (the first 5% of the documents get the best "
+    "label, those up to 15% the next one) or thresholds: [80, 90] (scores from 90 get the best label, those "
+    "from 80 the next one)",
 )
 OTHERS = declare(
     "scores-alone",
@@ -36,7 +38,7 @@ NUMBER = declare(
     "a score is not a number",
     "write a number such as 12, 0.034 or 3.4e-2",
 )
-TWICE = declare("scores-twice", "error", "a document has two scores", "keep one of the lines")
+TWICE = declare("scores-twice", "error", "a document has two scores", "keep only one of the lines")
 
 SCORE = re.compile(rb"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{1,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
 
@@ -48,8 +50,8 @@ Scores = Mapping[bytes, Decimal]
 class Steps:
     """Division of scores into labels.
 
-    numbers: one number for each pair of adjacent labels, ascending. shares: whether the numbers are shares;
-    if False, they are thresholds.
+    numbers: one number for each pair of adjacent labels, ascending. shares: True if the numbers are shares,
+    False if they are thresholds.
 
     - Shares: the position of a document is 1 + the number of larger scores, so ties share the best position.
       Of n documents, those at a position up to numbers[0] * n get the best label, those up to numbers[1] * n

@@ -28,7 +28,7 @@ DUPLICATE = declare(
     "run-duplicate",
     "error",
     "a document is ranked twice for a topic",
-    "keep one of the lines",
+    "keep only one of the lines",
 )
 DEPTH = declare(
     "run-depth",
@@ -180,10 +180,13 @@ class _RankChecker:
                 self.findings.add(finding, self.tied if code == TIES else tally.topics)
 
     def _tie_message(self) -> str:
-        places = [f"cross rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items()) if n]
-        where = " and ".join(places) or f"cross no cutoff at {' or '.join(map(str, sorted(self.crossing)))}"
+        places = [f"across rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items()) if n]
+        if places:
+            where = f"ties extend {' and '.join(places)}"
+        else:
+            where = f"no tie extends across rank {' or '.join(map(str, sorted(self.crossing)))}"
         topics = _topics(self.tallies[TIES].topics)
-        return f"{self.tied:,} lines in {topics} share a score with another line; ties {where}"
+        return f"{self.tied:,} lines in {topics} share a score with another line; {where}"
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:

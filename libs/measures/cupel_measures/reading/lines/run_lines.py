@@ -47,7 +47,10 @@ SCORE = declare(
 )
 RANK = declare("run-rank", "error", "a rank is not a number", "number the documents of a topic 1, 2, 3, ...")
 SECOND_COLUMN = declare(
-    "run-second-column", "warning", "the second column is not Q0", "no action needed; the column is ignored"
+    "run-second-column",
+    "warning",
+    "the second column is not Q0",
+    "no action needed; the second column is ignored",
 )
 
 

@@ -30,7 +30,7 @@ EXTRA = declare(
     "run-topics-extra",
     "warning",
     "topics of the run are not in the track",
-    "no action needed; they are ignored",
+    "no action needed; topics that are not in the track are ignored",
 )
 
 

@@ -78,3 +78,65 @@ def test_validate_compare_and_audit_work() -> None:
         "audit", "incomplete", "c.yaml", "x.run", "y.run", "-m", "alpha_nDCG@2", "--format", "json"
     )
     assert json.loads(audited.stdout)["about"]["topics"] == ["1", "2"]
+
+
+TEXTS = {
+    "a": "apple fruit tree apple",
+    "b": "apple pie fruit",
+    "c": "rain weather",
+    "d": "mac computer apple",
+}
+
+
+@pytest.fixture
+def with_texts(folder: Path) -> Path:
+    """Return the folder, whose collection has texts and still no aspect."""
+    lines = [json.dumps({"id": document, "text": text}) for document, text in TEXTS.items()]
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+    (folder / "c.yaml").write_text(COLLECTION + "texts: docs.jsonl\n")
+    return folder
+
+
+@pytest.mark.parametrize("aspect", [False, True])
+@pytest.mark.parametrize("curve", ["incomplete", "downsampling", "pool_depth"])
+def test_content_audit_needs_no_aspect(with_texts: Path, curve: str, aspect: bool) -> None:
+    """With all judgments, the classic measure has tau 1 with itself."""
+    if aspect:
+        (with_texts / "c.yaml").write_text(WITH_ASPECT + "texts: docs.jsonl\n")
+    done = cupel(
+        "audit", "content", "c.yaml", "x.run", "y.run", "--curve", curve, "--repeats", "2",
+        "--deepest", "2", "--format", "json",
+    )  # fmt: skip
+    report = json.loads(done.stdout)["report"]
+    step = "2" if curve == "pool_depth" else "100"
+    assert report["numbers"][f"tau(alpha_nDCG@20)@{step}"] == 1
+    measures = {row[0] for row in report["tables"][0]["rows"]}
+    assert measures == {"alpha_nDCG@20", "ERR_IA@20", "StRecall@20", "LMD"}
+
+
+def test_label_selection_audit_needs_no_aspect(with_texts: Path) -> None:
+    """Topic 1: pool a b c with subtopics s1 (a) and s2 (b). Topic 2: pool a d, both relevant."""
+    done = cupel(
+        "audit", "label_selection", "c.yaml", "x.run", "y.run", "--batch", "1", "--repeats", "1",
+        "--format", "json",
+    )  # fmt: skip
+    numbers = json.loads(done.stdout)["report"]["numbers"]
+    assert (numbers["subtopics"], numbers["missed"], numbers["labels"]) == (4, 0, 4)
+
+
+def test_counts_of_topics_and_documents_need_no_aspect() -> None:
+    done = cupel("evaluate", "c.yaml", "x.run", "-m", "NumQ NumRet", "--format", "json")
+    (run,) = json.loads(done.stdout)["runs"]
+    assert run["scores"] == {"NumQ": 2, "NumRet": 3}
+
+
+@pytest.mark.parametrize("text", ["NumRet(rel=1)", "NumQ(aspect=relevance)", "NumRel", "NumRelRet"])
+def test_counts_of_labels_are_refused(text: str) -> None:
+    result = cupel("evaluate", "c.yaml", "x.run", "-m", text, code=2)
+    assert "it needs judgments of an aspect" in result.stderr.replace("\n", " ")
+
+
+def test_plan_of_a_collection_can_name_counts(folder: Path) -> None:
+    (folder / "c.yaml").write_text(COLLECTION + "measures: [alpha_nDCG@20, NumQ]\n")
+    data = json.loads(cupel("evaluate", "c.yaml", "x.run", "--format", "json").stdout)
+    assert data["runs"][0]["scores"]["NumQ"] == 2

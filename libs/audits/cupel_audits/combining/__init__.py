@@ -1,0 +1,1 @@
+"""Combination of audits of several collections."""

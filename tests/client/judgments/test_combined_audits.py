@@ -1,0 +1,140 @@
+"""`cupel audit combine`: sums of finished audits over collections."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from cupel_client.main import cli
+
+COLLECTION = """\
+aspects: {relevance: {labels: [0, 1, 2]}, quality: {labels: [0, 1]}}
+qrels: [{file: q.txt, columns: [topic, _, document, relevance, quality]}]
+"""
+SIZES = {"first": (8, 4), "second": (8, 5)}
+"""Collection -> numbers of topics and of runs."""
+
+
+def cupel(*arguments: Any, code: int = 0) -> Result:
+    result = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def write_collection(folder: Path, topics: int, runs: int, seed: int) -> None:
+    """Write random judgments of 12 documents by topic, and runs of decreasing quality."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir()
+    grades = rng.integers(0, 3, (topics, 12))
+    lines = [f"{t} 0 d{d} {grades[t, d]} {(t + d) % 2}" for t in range(topics) for d in range(12)]
+    (folder / "q.txt").write_text("\n".join(lines) + "\n")
+    (folder / "c.yaml").write_text(COLLECTION)
+    for run in range(runs):
+        scores = grades + rng.normal(0, 0.3 + run, grades.shape)
+        ranked = [f"{t} Q0 d{d} 1 {scores[t, d]} r" for t in range(topics) for d in range(12)]
+        (folder / f"run{run}.txt").write_text("\n".join(ranked) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two collections, and finished audits of two kinds of each."""
+    top = tmp_path_factory.mktemp("combined")
+    for seed, (name, (topics, runs)) in enumerate(SIZES.items()):
+        write_collection(top / name, topics, runs, seed)
+        files = [top / name / "c.yaml", *sorted((top / name).glob("run*.txt")), "--jobs", 1]
+        power = ("--replicates", 300, "--alpha", 0.1, "-m", "nDCG@5 P@2 AP")
+        cupel("audit", "discriminative_power", *files, *power, "--out", top / "power" / name)
+        cupel("audit", "aspects", *files, "-m", "nDCG@5", "--out", top / "aspects" / name)
+    return top
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    data = json.loads((folder / "report.json").read_text())
+    tables = {table["name"]: table for table in data["report"]["tables"]}
+    return {
+        name: [
+            dict(zip((column["name"] for column in table["columns"]), row, strict=True))
+            for row in table["rows"]
+        ]
+        for name, table in tables.items()
+    }
+
+
+def combined(folder: Path, kind: str, out: Path) -> dict[str, Any]:
+    cupel("audit", "combine", folder / kind / "first", folder / kind / "second", "--out", out)
+    return report_of(out)
+
+
+def test_powers_are_sums_of_pairs_of_the_same_collection(folder: Path, tmp_path: Path) -> None:
+    """4 and 5 runs have 6 and 10 pairs."""
+    whole = combined(folder, "power", tmp_path / "both")
+    parts = [report_of(folder / "power" / name) for name in SIZES]
+    for row in whole["measures"]:
+        of_parts = [next(r for r in part["measures"] if r["measure"] == row["measure"]) for part in parts]
+        assert row["pairs"] == 16 == sum(part["pairs"] for part in of_parts)
+        assert row["significant"] == sum(part["significant"] for part in of_parts)
+        assert row["percent"] == 100 * row["significant"] / 16
+        numbers = [[r["significant"] for r in part["measures"]] for part in parts]
+        assert row["highest"] == sum(
+            part["significant"] == max(of) for part, of in zip(of_parts, numbers, strict=True)
+        )
+    assert len(whole["collections"]) == 6
+
+
+def test_interval_adds_the_variances_of_independent_collections(folder: Path, tmp_path: Path) -> None:
+    """The deviations of the samples are checked against the exact sum of the variances of each collection."""
+    whole = combined(folder, "power", tmp_path / "both")
+    [row] = [r for r in whole["differences"] if {r["first"], r["second"]} == {"nDCG@5", "P@2"}]
+    variance = 0.0
+    for name in SIZES:
+        trials: dict[str, Any] = {}
+        for part in (folder / "power" / name / "parts").glob("[0-9]*.json"):
+            trials |= json.loads(part.read_text())
+        samples = {trial["measure"]: np.array(trial["by_sample"]) for trial in trials.values()}
+        variance += float(np.var(100 * (samples[row["first"]] - samples[row["second"]]) / 16))
+    assert row["low"] <= row["difference"] <= row["high"]
+    assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * variance**0.5, rel=0.25)
+
+
+def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path) -> None:
+    whole = combined(folder, "aspects", tmp_path / "both")
+    parts = [report_of(folder / "aspects" / name) for name in SIZES]
+    for row in whole["zero"]:
+        of_parts = [next(r for r in part["zero"] if r["measure"] == row["measure"]) for part in parts]
+        for name in ("count", "documents"):
+            assert row[name] == sum(part[name] for part in of_parts)
+    for row in whole["bounds"]:
+        of_parts = [next(r for r in part["bounds"] if r["measure"] == row["measure"]) for part in parts]
+        assert row["topics"] == 16
+        assert row["full"] == pytest.approx(sum(part["full"] for part in of_parts) / 2)
+        assert row["least"] == min(part["least"] for part in of_parts)
+        assert row["topic"].split("/")[0] in SIZES
+    assert len(whole["strategies"]) == sum(len(part["strategies"]) for part in parts)
+
+
+def test_result_does_not_depend_on_where_it_is_computed(folder: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        combined(folder, "power", tmp_path / name)
+    first, second = (json.loads((tmp_path / name / "report.json").read_text()) for name in ("one", "two"))
+    assert first["digest"] == second["digest"]
+    assert set(first["provenance"]["combined"]) == set(SIZES)
+
+
+def test_what_cannot_be_combined_is_a_usage_error(folder: Path, tmp_path: Path) -> None:
+    power, aspects = folder / "power", folder / "aspects"
+    assert "two or more" in cupel("audit", "combine", power / "first", code=2).stderr
+    assert "another name" in cupel("audit", "combine", power / "first", power / "first", code=2).stderr
+    mixed = cupel("audit", "combine", power / "first", aspects / "second", code=2).stderr
+    assert "second differs from first in kind" in mixed.replace("\n", " ")
+    assert "finished audit" in cupel("audit", "combine", folder / "first", tmp_path, code=2).stderr
+    files = [folder / "first" / "c.yaml", *sorted((folder / "first").glob("run*.txt"))]
+    for name in ("x", "y"):
+        cupel("audit", "scales", *files, "-m", "AP", "--jobs", 1, "--out", tmp_path / name)
+    scales = cupel("audit", "combine", tmp_path / "x", tmp_path / "y", code=2).stderr
+    assert "audits of kind scales cannot be combined" in scales
+    combined(folder, "power", tmp_path / "new")
+    again = cupel("audit", "combine", power / "first", power / "second", "--out", tmp_path / "new", code=2)
+    assert "name a new folder" in again.stderr
