@@ -129,13 +129,9 @@ class Aspects(Audit):
             depth=self.depth,
             width=self.width,
         )
-<<<<<<< HEAD
-        reports, orders = [], []
-=======
 
     def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
-        reports = []
->>>>>>> next
+        reports, orders = [], []
         for result in by_trial.values():
             if "measures" in result:
                 reports.append(score_bounds.report(about, result))

@@ -3,9 +3,10 @@
 Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from statistics import median
 from typing import Annotated, TypedDict, final
 
 import numpy as np
@@ -103,32 +104,6 @@ class StrategyRow:
 SUMMARY = TableSchema.of("bounds", "Upper bounds", BoundSummaryRow)
 TOPIC_BOUNDS = TableSchema.of("topic_bounds", "Upper bounds by topic", TopicBoundRow)
 STRATEGIES = TableSchema.of("strategies", "Scores of the rankings", StrategyRow)
-
-BOXES = (
-    Plot.boxes(
-        TOPIC_BOUNDS,
-        "ideal",
-        title="Ideal rankings: scores over the topics",
-        caption="Best score of any of the rankings of all judged documents, a value for each topic: median, "
-        "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges (Maistro et al., "
-        "CIKM 2021, Figure 2).",
-        x="measure",
-        y="bound",
-        domain=(0.0, 1.0),
-    ),
-    Plot.boxes(
-        STRATEGIES,
-        "strategies",
-        title="Rankings by one sort key: scores over the topics",
-        caption="Score of each ranking of all judged documents, a value for each topic: median, quartiles, "
-        "and whiskers to the most distant values within 1.5 interquartile ranges.",
-        x="strategy",
-        y="score",
-        domain=(0.0, 1.0),
-        facet="measure",
-    ),
-)
-"""The distribution over topics of the bound, and of the score of each ranking."""
 
 
 def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
@@ -232,12 +207,8 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
             TOPIC_BOUNDS.table(row for rows in by_measure for row in rows),
             STRATEGIES.table(_strategy_rows(about, result)),
         ),
-<<<<<<< HEAD
-        plots=(_plot(summary),),
+        plots=(_plot(summary), *_boxes(by_measure, list(_strategy_rows(about, result)))),
         actions=tuple(_advice(summary)),
-=======
-        plots=(PLOT, *BOXES),
->>>>>>> next
         reading=READING,
         undefined=tuple(
             f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects" for measure in result["beyond"]
@@ -334,3 +305,45 @@ def _plot(summary: Sequence[BoundSummaryRow]) -> Plot:
         reference=LOW,
         reference_label=f"bound {LOW}",
     )
+
+
+def _boxes(by_measure: Sequence[Sequence[TopicBoundRow]], scores: Sequence[StrategyRow]) -> tuple[Plot, ...]:
+    """Return the distributions over topics of the bound, and of the score of each ranking."""
+    bounds = {rows[0].measure: [row.bound for row in rows] for rows in by_measure}
+    rankings: dict[str, list[float]] = {}
+    for row in scores:
+        rankings.setdefault(row.strategy, []).append(row.score)
+    return (
+        Plot.boxes(
+            TOPIC_BOUNDS,
+            "ideal",
+            title=_describe_medians("ideal rankings", bounds),
+            caption="Best score of any of the rankings of all judged documents, a value for each topic: "
+            "median, quartiles, and whiskers to the most distant values within 1.5 interquartile ranges "
+            "(Maistro et al., CIKM 2021, Figure 2).",
+            x="measure",
+            y="bound",
+            domain=(0.0, 1.0),
+        ),
+        Plot.boxes(
+            STRATEGIES,
+            "strategies",
+            title=_describe_medians("rankings by one sort key", rankings),
+            caption="Score of each ranking of all judged documents, a value for each topic: median, "
+            "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges.",
+            x="strategy",
+            y="score",
+            domain=(0.0, 1.0),
+            facet="measure",
+        ),
+    )
+
+
+def _describe_medians(what: str, values: Mapping[str, Sequence[float]]) -> str:
+    """Return the highest and the lowest median over topics, with their names."""
+    medians = sorted(((median(by_name), name) for name, by_name in values.items()), reverse=True)
+    if not medians:
+        return f"No {what}"
+    (high, best), (low, worst) = medians[0], medians[-1]
+    lowest = "" if best == worst else f", lowest {low:.2f} ({worst})"
+    return f"Median score of {what}: highest {high:.2f} ({best}){lowest}"
