@@ -143,7 +143,7 @@ class TopicsFindings:
         ]
         limit = f"a swap rate of at most {100 * self.error:g}%"
         if not clauses:
-            return f"No difference has {limit}"
+            return f"Differences of every size have a swap rate above {100 * self.error:g}%"
         return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
 
     def _curves_title(self) -> str:
