@@ -116,7 +116,7 @@ def sources() -> list[Path]:
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Yield the strings of a module except docstrings; formatted values are braces."""
+    """Yield the strings of a module except docstrings; braces replace formatted values."""
     text = path.read_text()
     if not EQUALITY.search(text):
         return

@@ -164,7 +164,10 @@ def test_instances_have_the_errors_that_the_check_describes(name: str) -> None:
     ("name", "list_", "least", "room"), [("D1", 1, 2, 0), ("D2", 1, 3, 1), ("D3", 0, 3, 1), ("D8", 0, 2, 0)]
 )
 def test_draws_cover_all_errors(name: str, list_: int, least: int, room: int) -> None:
-    """An error of D2 moves one rank down, and one of D3 gets a lower label; both need room in the list."""
+    """D2 moves an error one rank down, so a list needs a further rank; D3 gives it a lower label.
+
+    room: the number of ranks that must follow an error.
+    """
     rng = generator_of("desiderata", 5)
     errors, sides, others = set(), set(), set()
     for _ in range(2000):

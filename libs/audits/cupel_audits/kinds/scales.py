@@ -360,7 +360,11 @@ def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
 
 
 def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
-    """Return TEST(MEASURE), the number of pairs that differ; TEST_percent(MEASURE); ratio(MEASURE); pairs."""
+    """Return the numbers of the report by name.
+
+    `TEST(MEASURE)` is the number of pairs that differ significantly by a test, and `TEST_percent(MEASURE)` is
+    their percentage. `ratio(MEASURE)` is the number of pairs by means over that by ranks; `pairs` counts all.
+    """
     numbers: dict[str, float | int | None] = {}
     for result in results:
         measure = result["measure"]

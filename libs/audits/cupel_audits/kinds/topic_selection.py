@@ -41,7 +41,7 @@ class TopicsTrial(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionPoint:
-    """The order of runs with the first topics of a selection."""
+    """The tau of two orders of runs: by scores on the first topics of a selection, and by the reference."""
 
     way: Annotated[
         str,

@@ -90,7 +90,7 @@ BestRunMeasureCell = Annotated[str, Heading("measure", "measure that selects the
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroAspectRow:
-    """Zero-aspect documents of the best runs of one measure."""
+    """The number of zero-aspect documents, which serve no aspect, at the top ranks of the best runs."""
 
     measure: BestRunMeasureCell
     count: Annotated[
@@ -102,7 +102,7 @@ class ZeroAspectRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroAspectRankRow:
-    """Zero-aspect documents of the best runs of one measure at one rank."""
+    """The number of zero-aspect documents at one rank of the best runs by one measure."""
 
     component: ComponentCell
     kind: KindCell
