@@ -53,6 +53,7 @@ TRUE = (
     "are equally far from the best",
     "DeltaRI",
     "equally many",
+    "at the same distance from the best one",
     # Assumptions, hypotheses and settings.
     "equal spreads",
     "if all runs had equal means",

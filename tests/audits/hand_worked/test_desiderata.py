@@ -79,7 +79,17 @@ def test_report_equals_an_independent_scorer() -> None:
         share, outcome = 1 - len(failing) / INSTANCES, "fails" if failing else "holds"
         text = "; ".join(shown) or None
         outcomes.append(
-            (MEASURE, name, CHECKS[name].statement, outcome, share, len(failing), INSTANCES, text)
+            (
+                MEASURE,
+                name,
+                CHECKS[name].statement,
+                outcome,
+                share,
+                len(failing),
+                INSTANCES,
+                text,
+                100 - 100 * share,
+            )
         )
     subject = subject_of(QRELS, RUNS, MEASURE)
     report = audited("desiderata", subject, {"instances": INSTANCES, "length": LENGTH})
@@ -94,7 +104,7 @@ def test_report_equals_an_independent_scorer() -> None:
         numbers={f"{name}({measure})": int(not name.startswith("D4")) for name in HOLDS},
         tables={
             "outcomes": (
-                "measure check says outcome share failing instances counterexample",
+                "measure check says outcome share failing instances counterexample percent",
                 [(measure, *row[1:]) for row in outcomes],
             ),
             "counterexamples": (
