@@ -16,7 +16,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-one test-all drills mutants check fix docs lock bench fuzz up down compose clean
+.PHONY: help setup demo test test-one test-all drills mutants check fix docs lock bench calibrate fuzz up down compose clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ bench: $(VENV)/.ready-test  ## compare speed and memory with other tools, measur
 	@$(BIN)/python tests/bench/audits.py
 	@$(BIN)/python tests/bench/service.py
 	@$(BIN)/python tests/bench/recovery.py
+
+calibrate: $(VENV)/.ready-test  ## measure error rates and coverage in simulations and write CALIBRATION.md (some minutes)
+	@PYTHONPATH=tests $(BIN)/python -m calibration $(if $(TRIALS),--trials $(TRIALS))
 
 fuzz:  ## test the run reader with random bytes for SECONDS=60 and the address sanitizer (needs a C compiler)
 	@tests/fuzz/run.sh $(or $(SECONDS),60)

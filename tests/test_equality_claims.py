@@ -53,6 +53,7 @@ TRUE = (
     "are equally far from the best",
     "DeltaRI",
     "equally many",
+    "at the same distance from the best one",
     # Assumptions, hypotheses and settings.
     "equal spreads",
     "if all runs had equal means",
@@ -115,7 +116,7 @@ def sources() -> list[Path]:
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Yield the strings of a module except docstrings; formatted values are braces."""
+    """Yield the strings of a module except docstrings; braces replace formatted values."""
     text = path.read_text()
     if not EQUALITY.search(text):
         return

@@ -118,9 +118,22 @@ def check_report(report: AuditReport) -> None:
         assert {column for column in columns if column is not None} <= set(tables[plot.table]), plot.name
     if any(value is None for value in report.numbers.values()):
         assert report.undefined
-    for sentence in report.verdict:
+    titles = {table.title for table in report.tables}
+    for plot in report.plots:
+        assert plot.title not in titles, "the title of a plot states what it shows"
+        assert not plot.title.endswith("."), plot.title
+        assert plot.reference is None or plot.reference_label, plot.name
+    assert report.actions
+    for sentence in (*report.verdict, *report.actions):
         assert sentence.endswith("."), sentence
-    for sentence in (*report.verdict, *report.undefined, *report.warnings, *report.reading):
+    for sentence in (
+        *report.verdict,
+        *report.actions,
+        *(plot.title for plot in report.plots),
+        *report.undefined,
+        *report.warnings,
+        *report.reading,
+    ):
         assert sentence
         assert "nan" not in sentence.split()
 

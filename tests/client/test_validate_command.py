@@ -229,7 +229,7 @@ def test_qrels_of_several_aspects_need_a_layout(folder: Path) -> None:
     (folder / "untagged.txt").write_text("1 Q0 a 1 9\n")
     two, untagged = verdicts("two.txt", "untagged.txt")
     assert (two["kind"], two["verdict"], untagged["kind"]) == ("qrels", "refused", "run")
-    assert "declare the layout in a collection file" in two["findings"][0]["message"]
+    assert "declare this in a collection file" in two["findings"][0]["message"]
 
 
 def test_control_characters_of_files_are_shown_as_escapes(folder: Path) -> None:

@@ -15,10 +15,19 @@ import pytest
 
 from cupel_audits.report import AuditReport
 from cupel_reports import page, policy
-from support.data.sample_pages import HOSTILE, RUNS, forms, large, result, table
+from support.data.sample_pages import HOSTILE, RUNS, forms, large, plot, result, table
 from support.service.chromium import DESKTOP, PHONE, Browser, open_browser
 
 LONG = "CAM(of=nDCG@10,aspects=[relevance,readability,credibility])"
+MATRIX = AuditReport(
+    verdict=(),
+    numbers={},
+    tables=(
+        table("t", "check measure share", [(f"D{n}", "NLRE", 0.95 if n == 1 else 1.0) for n in range(1, 11)]),
+    ),
+    plots=(plot("heatmap", "t", "check", "measure", value="share", domain=(0, 1)),),
+)
+"""A heat map with more columns than a phone has space for."""
 PAGES: dict[str, Callable[[], str]] = {
     "hostile": partial(lambda: page(result(forms(), HOSTILE))),
     "plain": partial(lambda: page(result(forms(RUNS)))),
@@ -27,6 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
             result(AuditReport(verdict=(), numbers={}, tables=(table("t", "measure tau", [(LONG, 0.5)]),)))
         )
     ),
+    "matrix": partial(lambda: page(result(MATRIX))),
     "many": partial(lambda: page(result(large(60, 3), [f"run-{i}" for i in range(60)]))),
 }
 
@@ -197,6 +207,24 @@ def test_legend_key_toggles_focus_of_its_series(browser: Browser, site: str) -> 
     browser.wait_until(f"{faint}.length > 0")
     browser.press("Enter")
     browser.wait_until(f"{faint}.length === 0")
+
+
+def test_live_charts_have_one_text_alternative(browser: Browser, site: str) -> None:
+    browser.open(f"{site}/plain")
+    panels = draw_panels(browser)
+    charts = "[...document.querySelectorAll('.chart')]"
+    assert browser.evaluate(f"{charts}.filter(chart => chart.getAttribute('aria-label')).length") == panels
+    hidden = f"{charts}.map(chart => chart.querySelector('svg').getAttribute('aria-hidden'))"
+    assert browser.evaluate(hidden) == ["true"] * panels
+
+
+def test_heatmap_on_a_phone_scrolls_and_keeps_its_numbers(browser: Browser, site: str) -> None:
+    browser.open(f"{site}/matrix", PHONE)
+    draw_panels(browser)
+    assert fits_window_width(browser)
+    assert browser.evaluate("document.querySelector('.wide').tabIndex") == 0
+    numbers = "[...document.querySelectorAll('.chart text')].filter(e => e.textContent === '0.95')"
+    assert browser.evaluate(f"{numbers}.map(e => e.getAttribute('opacity'))") in ([None], ["1"])
 
 
 def test_name_with_script_does_not_run(browser: Browser, site: str) -> None:

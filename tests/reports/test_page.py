@@ -16,6 +16,7 @@ import pytest
 
 from cupel_audits.report import AuditReport, Plot, ReportTable
 from cupel_reports import page, policy
+from cupel_reports.short_names import shortened
 from support.data.sample_pages import HOSTILE, RUNS, forms, large, plot, result, table
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -129,7 +130,7 @@ def test_specifications_are_json_without_end_tags(hostile: str) -> None:
     assert len(specs) == 12
     assert all("<" not in spec for spec in specs)
     names = {row.get("s") for spec in specs for row in json.loads(spec)["datasets"]["rows"]}
-    assert {HOSTILE[0], HOSTILE[1], HOSTILE[3]} <= names
+    assert {HOSTILE[0], shortened(HOSTILE[1]), shortened(HOSTILE[3])} <= names
 
 
 def test_page_is_deterministic(hostile: str) -> None:
@@ -460,3 +461,54 @@ def test_provenance_is_collapsed() -> None:
     reader = Reader(page(result(report_of()) | {"provenance": {"command": "cupel audit"}}))
     assert reader.texts["summary"][-1] == "Provenance"
     assert "cupel audit" in reader.texts["details"][-1]
+
+
+def test_page_ends_with_what_the_reader_can_do() -> None:
+    report = AuditReport(verdict=("It holds.",), numbers={}, tables=(), actions=("Judge `d1` first.",))
+    text = page(result(report))
+    assert text.index("What you can do</h2>") > text.index("<h2>Request</h2>")
+    assert "<li>Judge <code>d1</code> first.</li>" in text
+    assert '<a href="#actions">What you can do</a>' in text
+    assert "What you can do" not in page(result(report_of()))
+
+
+def test_stored_report_of_an_earlier_release_has_a_page() -> None:
+    stored = json.loads(json.dumps(result(forms(RUNS))))
+    del stored["report"]["actions"]
+    for drawn in stored["report"]["plots"]:
+        for name in ("reference_label", "observed", "blank"):
+            del drawn[name]
+    assert page(stored) == page(result(forms(RUNS)))
+
+
+def test_reference_has_a_label() -> None:
+    points = table("t", "step tau", [(step, 0.5) for step in range(3)])
+    named = plot("curve", "t", "step", "tau", reference=0.9, reference_label="tau 0.9: similar")
+    assert ">tau 0.9: similar</text>" in first_svg(report_of(points, plots=[named]))
+    unnamed = plot("curve", "t", "step", "tau", reference=0.9)
+    assert ">the tau 0.9</text>" in first_svg(report_of(points, plots=[unnamed]))
+
+
+def test_legends_and_panels_are_labelled() -> None:
+    reader = Reader(page(result(forms(RUNS))))
+    assert "the run:" in reader.texts["li"]
+    assert "the topic" in reader.texts["small"]
+    assert any(text.startswith("the tau: 0") for text in reader.texts["p"])
+
+
+def test_curve_can_draw_a_fit_and_observed_points() -> None:
+    rows = [(1, 0.5, 0.4), (2, 0.3, 0.35), (3, 0.2, None)]
+    fitted = plot("curve", "t", "step", "fit", observed="rate")
+    report = report_of(table("t", "step fit rate", rows), plots=[fitted])
+    [drawn] = drawn_rows(report)
+    assert [(row["y"], row.get("o")) for row in drawn] == [(0.5, 0.4), (0.3, 0.35), (0.2, None)]
+    assert first_svg(report).count("<path") >= 3
+
+
+def test_blank_value_of_a_heatmap_has_no_colour() -> None:
+    rows = [("D1", "a", 0.0), ("D2", "a", 0.5), ("D3", "a", 100.0)]
+    drawn = plot("heatmap", "t", "check", "measure", value="percent", domain=(0.0, 100.0), blank=0.0)
+    picture = first_svg(report_of(table("t", "check measure percent", rows), plots=[drawn]))
+    opacities = [float(value) for value in re.findall(r'fill-opacity="([\d.]+)"', picture)]
+    assert sorted(opacities)[-2:] == pytest.approx([0.3035, 1])
+    assert 0 in opacities

@@ -88,6 +88,7 @@ AUDITS = {
     "qrels_versions": ("--replicates", "500"),
     "reliability": (),
     "scales": (),
+    "topic_selection": ("--number", "4", "--repeats", "3"),
     "topics": ("--draws", "5", "--subset", "4"),
     "unjudged": ("--tried", "5"),
     "unlabelled_systems": ("--percents", "20,60", "--repeats", "3"),

@@ -1,6 +1,6 @@
 """Audits of the extended example by every kind, with the results that a release stores.
 
-    PYTHONPATH=<this folder tests> python tests/support/stored_audits.py FILE [KIND...]
+    PYTHONPATH=<path of the folder tests> python tests/support/stored_audits.py FILE [KIND...]
 
 This command writes the audits of all kinds to FILE, or replaces only the audits of the named kinds in FILE.
 Run it with the Python of the release that should store the results. The script uses only the command `cupel`,

@@ -28,6 +28,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 Cell = float | int | str | bool | None
 Form = Literal["curve", "heatmap", "changes", "bars", "points", "boxes", "critical_difference"]
 Row = TypeVar("Row")
+PROSE = ("verdict", "reading", "undefined", "warnings", "actions")
+"""The fields of a report that hold sentences."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +157,13 @@ def _cells(value: Any) -> tuple[Cell, ...]:
 class Plot:
     """A plot of a table, described by column names; it is built by a constructor such as `Plot.bars`.
 
-    form: the kind of plot, set by the constructor. x_order: the categories of x in order, if x is
-    categorical. domain: the smallest and the largest possible value of y (of `value` in a heat map), if the
-    plot must show this whole range. reference: the y of a horizontal line. facet: a column; each of its
-    values has its own panel. groups, difference: of `critical_difference`.
+    title: the finding that the plot shows, in a few words. caption: what is drawn. form: the kind of plot,
+    set by the constructor. x_order: the categories of x in order, if x is categorical. domain: the smallest
+    and the largest possible value of y (of `value` in a heat map), if the plot must show this whole range.
+    reference: the y of a horizontal line. reference_label: the meaning of this line, drawn beside it. facet:
+    a column; each of its values has its own panel. observed: a column that a curve draws as points, if its
+    line y is a fit. blank: the value of a heat map that has no colour, so that all others stand out. groups,
+    difference: as in `critical_difference`.
     """
 
     name: str
@@ -177,6 +182,9 @@ class Plot:
     domain: tuple[float, float] | None = None
     reference: float | None = None
     facet: str | None = None
+    reference_label: str | None = None
+    observed: str | None = None
+    blank: float | None = None
     groups: str | None = None
     difference: str | None = None
 
@@ -197,12 +205,15 @@ class Plot:
         domain: tuple[float, float] | None = None,
         reference: float | None = None,
         facet: str | None = None,
+        reference_label: str | None = None,
+        observed: str | None = None,
     ) -> "Plot":
         """Draw y over x: a line for each value of `series`, and a band from `low` to `high`."""
         return cls(
             name=name, title=title, caption=caption, form="curve", table=schema.name, x=x, y=y,
             series=series, low=low, high=high,
             x_order=x_order, domain=domain, reference=reference, facet=facet,
+            reference_label=reference_label, observed=observed,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -219,12 +230,13 @@ class Plot:
         x_order: tuple[str, ...] | None = None,
         domain: tuple[float, float] | None = None,
         facet: str | None = None,
+        blank: float | None = None,
     ) -> "Plot":
         """Colour a cell for each x and y by `value`."""
         return cls(
             name=name, title=title, caption=caption, form="heatmap", table=schema.name, x=x, y=y,
             value=value, x_order=x_order, domain=domain,
-            facet=facet,
+            facet=facet, blank=blank,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -342,7 +354,7 @@ class Plot:
     def column_names(self) -> tuple[str, ...]:
         """Return the names of the columns that the plot uses."""
         optional = (
-            self.series, self.low, self.high, self.value, self.label, self.facet,
+            self.series, self.low, self.high, self.value, self.label, self.facet, self.observed,
             self.groups, self.difference,
         )  # fmt: skip
         return (self.x, self.y, *(name for name in optional if name is not None))
@@ -366,7 +378,7 @@ class AuditReport:
     verdict: the findings as sentences with their numbers, the most important first. numbers: values by name
     for alerts and histories; None is undefined. tables: the first one contains the main results. reading: how
     to interpret the result, and its limits. undefined: sentences on values that are undefined, with the
-    reason.
+    reason. actions: what the reader can do about the findings, the most useful first.
     """
 
     verdict: tuple[str, ...]
@@ -376,6 +388,7 @@ class AuditReport:
     reading: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
 
     def table(self, name: str) -> ReportTable:
         """Return the table of this name; raise KeyError if there is none."""
@@ -387,7 +400,10 @@ class AuditReport:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "AuditReport":
-        """Return the report that has these JSON data; inverse of `as_data`."""
+        """Return the report that has these JSON data; inverse of `as_data`.
+
+        Reports that an earlier release stored may lack `actions` and some fields of plots.
+        """
         tables = [
             ReportTable(
                 table["name"], table["title"], _columns(table["columns"]), tuple(map(tuple, table["rows"]))
@@ -395,16 +411,21 @@ class AuditReport:
             for table in data["tables"]
         ]
         plots = [Plot(**{name: _as_tuple(part) for name, part in plot.items()}) for plot in data["plots"]]
-        prose = {name: tuple(data[name]) for name in ("verdict", "reading", "undefined", "warnings")}
+        prose = {name: tuple(data.get(name, ())) for name in PROSE}
         return cls(numbers=data["numbers"], tables=tuple(tables), plots=tuple(plots), **prose)
 
 
 def merged(reports: Sequence[AuditReport]) -> AuditReport:
     """Merge reports on several questions, in their order; names of tables and plots must be unique."""
-    names = ("verdict", "tables", "plots", "reading", "undefined", "warnings")
+    names = (*PROSE, "tables", "plots")
     numbers = {name: value for report in reports for name, value in report.numbers.items()}
     parts = {name: tuple(dict.fromkeys(part for r in reports for part in getattr(r, name))) for name in names}
     return AuditReport(numbers=numbers, **parts)
+
+
+def name_some(names: Sequence[str], noun: str, *, most: int = 2) -> str:
+    """Return names for a sentence, such as "AP and P@10", or "5 measures" if there are more than `most`."""
+    return f"{len(names)} {noun}" if len(names) > most else " and ".join(names)
 
 
 def digest(data: Any) -> str:

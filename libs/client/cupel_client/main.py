@@ -35,6 +35,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "cupel_client.offline.simulate_command:simulate",
         "Score simulated runs with measures of understandability.",
     ),
+    "convert": (
+        "cupel_client.offline.convert_command:convert",
+        "Convert a published data set to a collection.",
+    ),
     "login": ("cupel_client.online.login_command:login", "Store a token for a service."),
     "track": ("cupel_client.online.track_commands:track", "Create, list, show and change tracks."),
     "qrels": (

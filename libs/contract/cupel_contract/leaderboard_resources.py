@@ -74,7 +74,7 @@ class LeaderboardAnalysis(Resource):
     """The significance analysis of a whole leaderboard; its results are null while `state` is pending."""
 
     state: AnalysisState = Field(
-        description="`pending` until the analysis is done, soon after every submission is scored"
+        description="`pending` until the analysis is done; it runs soon after all submissions are scored"
     )
     undefined: str | None = Field(
         None, description="reason why no test was possible; null if tests were possible"

@@ -36,6 +36,8 @@ ROOM = 120
 """The space for the longest label on a large screen, in pixels."""
 CELL = 34
 """The space for a number in a heat map, in pixels."""
+MARGIN = 130
+"""The space for the row labels of a heat map on a narrow screen, in pixels."""
 
 CONFIG: Spec = {
     "aria": False,
@@ -76,6 +78,7 @@ def specification(picture: Picture, panel: Panel) -> Spec:
         "config": CONFIG,
         "params": [{"name": "focus", "value": None}],
         "width": _width(picture),
+        "usermeta": {"least": _least_width(picture)},
         "height": height,
         "padding": {"left": 8, "top": 8, "bottom": 2, "right": 16},
         "autosize": {"type": "fit-x", "contains": "padding"},
@@ -108,7 +111,8 @@ def curve(picture: Picture, panel: Panel) -> Chart:
     y = _y(picture)
     stroke: Spec = {"strokeWidth": _live(STRONGER), "strokeDash": _dash(picture)} if picture.series else {}
     layers.append(_layer().mark_line().encode(x=x, y=y, **_of_series(picture), **stroke))
-    layers.append(_layer().mark_point(filled=True, size=32).encode(x=x, y=y, **_of_series(picture)))
+    places = y if picture.plot.observed is None else _y(picture, "o:Q")
+    layers.append(_layer().mark_point(filled=True, size=32).encode(x=x, y=places, **_of_series(picture)))
     layers.append(_touch(250).encode(x=x, y=y))
     return alt.layer(*_reference(picture), *layers), 220 if picture.plot.facet else 320
 
@@ -291,6 +295,13 @@ def _width(picture: Picture) -> int:
     )
 
 
+def _least_width(picture: Picture) -> int:
+    """Return the width below which a panel scrolls, in pixels: the numbers of a heat map need their space."""
+    if picture.plot.form != "heatmap" or _width(picture) < CELL * len(picture.categories):
+        return 0
+    return MARGIN + CELL * len(picture.categories)
+
+
 def _last(picture: Picture) -> float:
     return max((float(row["y"]) for row in picture.rows), default=1.0)
 
@@ -382,14 +393,23 @@ def _dash(picture: Picture) -> alt.StrokeDash:
 def _share(picture: Picture) -> str:
     """Return an expression for the opacity of a cell, which is 1 for the most extreme value of the scale."""
     low, high = picture.extent
+    if (blank := picture.plot.blank) is not None:
+        farthest = max(abs(low - blank), abs(high - blank)) or 1.0
+        return f"(datum.v === {blank} ? 0 : 0.3 + 0.7 * abs(datum.v - {blank}) / {farthest})"
     if low < 0:
         return f"(0.06 + 0.94 * abs(datum.v) / {max(-low, high)})"
     return f"(0.06 + 0.94 * (datum.v - {low}) / {high - low or 1.0})"
 
 
 def _reference(picture: Picture, way: str = "y") -> list[alt.Chart]:
+    """Return a dashed line at the reference, with its label at the end."""
     if picture.plot.reference is None:
         return []
     # The rule has its own data; with the data of the panel it would be drawn once for every row.
-    line = alt.Chart(alt.InlineData([{}])).mark_rule(strokeDash=[4, 4])
-    return [line.encode(**{way: alt.datum(picture.plot.reference)})]
+    one = alt.Chart(alt.InlineData([{}]))
+    at = {way: alt.datum(picture.plot.reference)}
+    line = one.mark_rule(strokeDash=[4, 4]).encode(**at)
+    upright: Spec = {"x": _live("width"), **at}
+    end: Spec = {"align": "right", "dx": -4, "dy": -6} if way == "y" else {"align": "left", "dx": 4, "dy": -6}
+    label = one.mark_text(color="var(--muted)", text=picture.reference_label, **end)
+    return [line, label.encode(**(upright if way == "y" else {"y": alt.value(0), **at}))]

@@ -29,14 +29,17 @@ class DrawnPanel:
 class Figure:
     """A plot with its drawn panels.
 
-    keys: the series with a colour. series: the number of all series. ends: the scale limits as text. signed:
-    whether the scale starts below 0. hidden: the number of panels that are not drawn. titles: the headings of
-    the drawn columns, as JSON.
+    keys: the series with a colour. series: the number of all series. legend: the heading of the series, of
+    the values of a heat map, or "". facet: the heading of the titles of panels. ends: the scale limits as
+    text. signed: whether the scale starts below 0. hidden: the number of panels that are not drawn. titles:
+    the headings of the drawn columns, as JSON.
     """
 
     plot: Plot
     keys: tuple[Key, ...]
     series: int
+    legend: str
+    facet: str
     ends: tuple[str, str]
     signed: bool
     panels: tuple[DrawnPanel, ...]
@@ -61,6 +64,8 @@ def _figure(name: str, picture: Picture) -> Figure:
         plot=picture.plot,
         keys=picture.keys,
         series=len(picture.series),
+        legend=next((picture.title(name) for name in ("series", "value") if getattr(picture.plot, name)), ""),
+        facet=picture.title("facet") if picture.plot.facet else "",
         ends=(rounded(picture.extent[0]), rounded(picture.extent[1])),
         signed=picture.extent[0] < 0,
         panels=tuple(_panels(name, picture)),
@@ -80,7 +85,7 @@ def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
     """Return pairs of a column's key in the rows and its heading, in the order of the tooltip."""
-    order = ("series", "label", "x", "y", "value", "low", "high", "groups")
+    order = ("series", "label", "x", "y", "observed", "value", "low", "high", "groups")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None
     ]

@@ -38,11 +38,12 @@ class Sheet:
         return tuple(column for column in self.columns if column.about)
 
 
-def sheet(table: ReportTable, *, uniform: bool = True) -> Sheet:
+def sheet(table: ReportTable, *, uniform: bool = True, link_to: ReportTable | None = None) -> Sheet:
     """Format a table.
 
     uniform: whether all numbers of a column get the same number of decimals; if False, each number gets as
     many decimals as it needs.
+    link_to: the table of the file, if it has other names.
     """
     columns = [table.column(name) for name in table.names]
     numeric = tuple(
@@ -55,7 +56,9 @@ def sheet(table: ReportTable, *, uniform: bool = True) -> Sheet:
         for column, is_numeric in zip(columns, numeric, strict=True)
     ]
     rows = tuple(tuple(map(shown, row, places)) for row in table.rows[:MOST])
-    link = "data:text/csv;charset=utf-8," + quote(table.as_csv(), safe="/,:;=()@+ *!$?[]~".replace(" ", ""))
+    link = "data:text/csv;charset=utf-8," + quote(
+        (link_to or table).as_csv(), safe="/,:;=()@+ *!$?[]~".replace(" ", "")
+    )
     return Sheet(
         name=table.name,
         title=table.title,

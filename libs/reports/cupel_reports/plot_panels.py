@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from cupel_audits.report import Plot, ReportTable
-from cupel_reports.number_formats import is_number, shown
+from cupel_reports.number_formats import is_number, rounded, shown
 
 Row = Mapping[str, Any]
 
@@ -26,6 +26,7 @@ CHANNELS = {
     "high": "high",
     "value": "v",
     "label": "l",
+    "observed": "o",
     "groups": "g",
     "difference": "d",
 }
@@ -111,6 +112,13 @@ class Picture:
         name = getattr(self.plot, channel)
         return {column.name: column.title for column in self.table.columns}[name]
 
+    @property
+    def reference_label(self) -> str:
+        """Return the label of the reference; without one, its value and the heading of y."""
+        if self.plot.reference_label is not None or self.plot.reference is None:
+            return self.plot.reference_label or ""
+        return f"{self.title('y')} {rounded(self.plot.reference)}"
+
     @cached_property
     def series(self) -> list[str]:
         """Return the names of the series, in the order of the rows."""
@@ -170,7 +178,7 @@ class Picture:
         """Return the range of the scale that all panels share."""
         if self.plot.domain is not None:
             return self.plot.domain
-        names = ("v",) if self.plot.form == "heatmap" else ("y", "low", "high")
+        names = ("v",) if self.plot.form == "heatmap" else ("y", "low", "high", "o")
         values = [float(row[name]) for row in self.rows for name in names if is_number(row.get(name))]
         if self.plot.reference is not None:
             values.append(self.plot.reference)

@@ -14,6 +14,7 @@ from cupel_audits.subject import SubjectSummary
 from cupel_reports.content_security import directives
 from cupel_reports.number_formats import UNDEFINED, counted, printable, shown
 from cupel_reports.page_tables import Sheet, sheet
+from cupel_reports.short_names import ShortNames
 
 if TYPE_CHECKING:  # imported when a page is made, because it is slow
     from jinja2 import Template
@@ -42,7 +43,9 @@ def page(data: Mapping[str, Any]) -> str:
 
     result = printable(data)
     about = SubjectSummary.of(result["about"])
-    report = AuditReport.of(result["report"]) if result["report"] else None
+    names = ShortNames.of(about)
+    stored = AuditReport.of(result["report"]) if result["report"] else None
+    report = names.report(stored) if stored else None
     drawn = figures(report) if report else []
     scripts = [script()] if any(figure.panels for figure in drawn) else []
     return _template().render(
@@ -50,11 +53,11 @@ def page(data: Mapping[str, Any]) -> str:
         about=about,
         report=report,
         figures=drawn,
-        sheets=_sheets(report) if report else [],
+        sheets=_sheets(report, stored) if report and stored else [],
         facts=[*_facts(about)],
         settings=[*_settings(result)],
-        request=[*_request(result, about)],
-        lists=_lists(about),
+        request=[*_request(result, about, names)],
+        lists=_lists(about, names),
         provenance=[(name, shown(value)) for name, value in (result.get("provenance") or {}).items()],
         style=_style(),
         scripts=scripts,
@@ -73,13 +76,17 @@ def _kind(name: str) -> dict[str, Any]:
     return {"title": kind.title, "question": kind.answers, "source": kind.source, "method": method}
 
 
-def _sheets(report: AuditReport) -> list[Sheet]:
-    """Return the tables of the report, and a table of its numbers."""
+def _sheets(report: AuditReport, stored: AuditReport) -> list[Sheet]:
+    """Return the tables of the report, and a table of its numbers.
+
+    stored: the report with full names, which files have.
+    """
     columns = (Column("name", "name"), Column("value", "value"))
     numbers = ReportTable(
         "numbers", "Numbers by name, for alerts and histories", columns, (*report.numbers.items(),)
     )
-    return [*map(sheet, report.tables), *([sheet(numbers, uniform=False)] if report.numbers else [])]
+    sheets = [sheet(table, link_to=full) for table, full in zip(report.tables, stored.tables, strict=True)]
+    return [*sheets, *([sheet(numbers, uniform=False)] if report.numbers else [])]
 
 
 def _facts(about: SubjectSummary) -> Iterator[str]:
@@ -103,10 +110,14 @@ def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         }
 
 
-def _request(result: Mapping[str, Any], about: SubjectSummary) -> Iterator[tuple[str, str]]:
+def _request(
+    result: Mapping[str, Any], about: SubjectSummary, names: ShortNames
+) -> Iterator[tuple[str, str]]:
     yield "seed", str(result["seed"])
     yield "trials", f"{shown(result['done'])} of {shown(result['trials'])} done"
-    yield "measures", ", ".join(about.measures)
+    yield "measures", ", ".join(map(names.text, about.measures))
+    for full, short in names.measures.items():
+        yield f"{short} in full", full
     yield "judgments", about.qrels
     if about.other is not None:
         yield "compared with", about.other
@@ -115,11 +126,12 @@ def _request(result: Mapping[str, Any], about: SubjectSummary) -> Iterator[tuple
     yield "rankings", "complete" if about.depth is None else f"truncated to {about.depth} documents"
 
 
-def _lists(about: SubjectSummary) -> list[dict[str, Any]]:
-    """Return the lists of runs, with their teams, and of topics."""
+def _lists(about: SubjectSummary, names: ShortNames) -> list[dict[str, Any]]:
+    """Return the lists of runs, with their teams and with full names in brackets, and of topics."""
     teams: Sequence[str] = about.teams or [""] * len(about.runs)
+    runs = [f"{short} ({run})" if (short := names.runs.get(run)) else run for run in about.runs]
     return [
-        {"title": "Runs", "names": [*zip(about.runs, teams, strict=True)]},
+        {"title": "Runs", "names": [*zip(runs, teams, strict=True)]},
         {"title": "Topics", "names": [(topic, "") for topic in about.topics]},
     ]
 

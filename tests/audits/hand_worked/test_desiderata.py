@@ -79,7 +79,17 @@ def test_report_equals_an_independent_scorer() -> None:
         share, outcome = 1 - len(failing) / INSTANCES, "fails" if failing else "holds"
         text = "; ".join(shown) or None
         outcomes.append(
-            (MEASURE, name, CHECKS[name].statement, outcome, share, len(failing), INSTANCES, text)
+            (
+                MEASURE,
+                name,
+                CHECKS[name].statement,
+                outcome,
+                share,
+                len(failing),
+                INSTANCES,
+                text,
+                100 - 100 * share,
+            )
         )
     subject = subject_of(QRELS, RUNS, MEASURE)
     report = audited("desiderata", subject, {"instances": INSTANCES, "length": LENGTH})
@@ -94,7 +104,7 @@ def test_report_equals_an_independent_scorer() -> None:
         numbers={f"{name}({measure})": int(not name.startswith("D4")) for name in HOLDS},
         tables={
             "outcomes": (
-                "measure check says outcome share failing instances counterexample",
+                "measure check says outcome share failing instances counterexample percent",
                 [(measure, *row[1:]) for row in outcomes],
             ),
             "counterexamples": (
@@ -154,7 +164,10 @@ def test_instances_have_the_errors_that_the_check_describes(name: str) -> None:
     ("name", "list_", "least", "room"), [("D1", 1, 2, 0), ("D2", 1, 3, 1), ("D3", 0, 3, 1), ("D8", 0, 2, 0)]
 )
 def test_draws_cover_all_errors(name: str, list_: int, least: int, room: int) -> None:
-    """An error of D2 moves one rank down, and one of D3 gets a lower label; both need room in the list."""
+    """D2 moves an error one rank down, so a list needs a further rank; D3 gives it a lower label.
+
+    room: the number of ranks that must follow an error.
+    """
     rng = generator_of("desiderata", 5)
     errors, sides, others = set(), set(), set()
     for _ in range(2000):

@@ -90,6 +90,8 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
+        "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.25 or less on "
+        "average.",
         "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on "
         "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
         "is 0.865 on average and at least 0.548.",
@@ -157,6 +159,8 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
+        "A run whose team is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.00 or less "
+        "on average.",
         "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
         "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
         "order is 0.730 on average and at least 0.548.",
@@ -184,7 +188,11 @@ def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None
     )
     report = audited("leave_one_run_out", subject_of(qrels, RUNS, "P@2"), PARAMETERS)
     assert report.numbers["unexplained"] == 1 / 9
-    assert report.verdict[:2] == (
+    assert report.verdict[:3] == (
+        "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.25 or less on "
+        "average. "
+        "This is not a verdict on fairness, because 11% of the judged documents are from outside the pool of "
+        "these runs.",
         "No verdict on fairness: 1 of 9 judged documents (11.1%) are not among the first 2 of any audited "
         "run, so other runs or methods contributed to the pool. They may also have contributed documents "
         "that only one audited run retrieves. Then the contributions and losses below are overestimated.",
@@ -198,7 +206,8 @@ def test_documents_below_the_depth_of_the_pool_are_unexplained() -> None:
     """At rank 1, the runs retrieve 1a, 1b, 1x, 2e, 2f and 2g, but not 1c and 2h: 2 of 8 judged documents."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), {"depth": 1, "depths": [1, 2]})
     assert report.numbers["unexplained"] == 2 / 8
-    assert report.verdict[0].startswith("No verdict on fairness: 2 of 8 judged documents (25.0%)")
+    assert report.verdict[0].startswith("A run that is left out of the pool loses")
+    assert report.verdict[1].startswith("No verdict on fairness: 2 of 8 judged documents (25.0%)")
 
 
 def test_report_on_stored_trials_without_the_explained_share_gives_no_verdict() -> None:
@@ -208,5 +217,5 @@ def test_report_on_stored_trials_without_the_explained_share_gives_no_verdict() 
         del trial["unexplained"]
     report = reported("leave_one_run_out", subject, PARAMETERS, trials)
     assert report.numbers["unexplained"] is None
-    assert report.verdict[0].startswith("No verdict on fairness: an earlier release computed the result,")
+    assert report.verdict[1].startswith("No verdict on fairness: an earlier release computed the result,")
     assert "fair to" not in " ".join(report.verdict)

@@ -169,5 +169,21 @@ def test_report_equals_independent_draws() -> None:
                 [topic_row(topic) for topic in TOPICS],
             ),
             "sizes": ("measure deviation detectable needed", [("P@10", deviation, detectable, needed)]),
+            "rates": (
+                "measure which difference rate",
+                [
+                    *(("P@10", "observed on 2 topics", row[1], row[5]) for row in rates if row[2] == 2),
+                    *(
+                        ("P@10", "extrapolated to 5 topics", row[1], round(row[6], 6))
+                        for row in rates
+                        if row[2] == 5
+                    ),
+                ],
+            ),
+            # Only the bins of 0.1 and 0.2 have rates for all topics.
+            "swap_curves": (
+                "measure difference topics compared swapped rate fitted",
+                [(*row[:6], round(row[6], 6)) for row in rates if row[1] in (0.1, 0.2)],
+            ),
         },
     )

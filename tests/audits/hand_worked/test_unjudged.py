@@ -86,9 +86,10 @@ def test_report_equals_the_hand_worked_report() -> None:
         "(three).",
         "3 documents among the first 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
         "reverse the order of two runs.",
-        "The listed documents (3) have 100% of the influence of all examined documents. Judge 2z of topic 2 "
-        f"first: if it is highly relevant, {CLOSES_LEAD}.",
+        "The listed documents (3) have 100% of the influence of all examined documents. If 2z of topic 2 "
+        f"is highly relevant, {CLOSES_LEAD}.",
     )
+    assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()
 
 

@@ -106,7 +106,8 @@ def test_runs_without_own_contributions_lose_no_judgments() -> None:
     retrieved = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}, "2": JUDGED["2"]})
     report = audited("leave_one_run_out", subject_of(retrieved, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
-    assert report.verdict[0].startswith("AP: fair to runs from outside the pool. A run that is left out")
+    assert report.verdict[0] == "A run that is left out of the pool loses no rank by any measure."
+    assert report.verdict[1].startswith("AP: fair to runs from outside the pool. A run that is left out")
     assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
     assert any("in 6 of 6 cases it removes none" in sentence for sentence in report.verdict)
 
@@ -194,7 +195,7 @@ def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
     qrels = qrels_of({f"{t}": {d: 1 for run in retrieved.values() for d in run[f"{t}"]} for t in range(3)})
     subject = subject_of(qrels, lists(retrieved), "P@2")
     report = audited("leave_one_run_out", subject, {"depth": 2, "depths": [2]})
-    assert report.verdict[0].startswith(
+    assert report.verdict[1].startswith(
         "P@2: unfair to runs from outside the pool. A run that is left out loses"
     )
     assert report.numbers["worst_rank_loss(P@2)"] == 3
@@ -225,7 +226,7 @@ def test_fair_pool_costs_a_twentieth_of_the_ranks(losses: list[int], taus: list[
         n: {**trial, "runs": [n], "ranks": {"AP": [[1], [1 + loss]]}, "tau": {"AP": tau}, "unexplained": 0}
         for n, (loss, tau) in enumerate(zip(losses, taus, strict=True))
     }
-    [sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
+    [_, sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
     assert sentence.startswith(f"AP: {verdict} to runs from outside the pool.")
 
 

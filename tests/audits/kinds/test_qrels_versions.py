@@ -225,7 +225,7 @@ def test_tau_of_equal_runs_is_undefined() -> None:
     report = report_of(subject_of_versions(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
     assert report.numbers["tau(AP)"] is None
     assert "one is best instead of" not in report.verdict[0]
-    assert "all 3 runs (tied) are best instead of one" in report.verdict[0]
+    assert "all 3 runs with equal scores are best instead of one" in report.verdict[0]
     assert "tau of AP: all runs have the same score under one version" in report.undefined
     assert "agreement on relevance: no topic-document pair is judged in both" in report.undefined
 

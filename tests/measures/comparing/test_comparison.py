@@ -13,9 +13,10 @@ from cupel_measures.comparing.all_pairs import randomised_hsd
 from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import ComparisonReport, compare
 from cupel_measures.comparing.differences.comparison_choices import Choices
+from cupel_measures.comparing.differences.difference_tests import LATER_STEP
 from cupel_measures.comparing.differences.inverted_randomisation import randomisation_interval
 from cupel_measures.comparing.paired_tests import TESTS, effect_size
-from cupel_measures.comparing.resampling import intervals, randomisation
+from cupel_measures.comparing.resampling import Interval, intervals, randomisation
 from cupel_measures.comparing.simultaneous.max_t import max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
@@ -248,6 +249,18 @@ class TestDegenerate:
         assert measure.differences[1].difference == clean.differences[1].difference
         assert measure.differences[1].test == clean.differences[1].test
 
+    @pytest.mark.parametrize(
+        ("test", "topics", "is_warned"), [("max-t", 24, True), ("max-t", 25, False), ("hsd", 24, False)]
+    )
+    def test_max_t_on_few_topics_warns_about_skewed_scores(
+        self, test: str, topics: int, is_warned: bool
+    ) -> None:
+        names = [str(topic) for topic in range(topics)]
+        measures = [ComparedMeasure(text="M", scale="interval")]
+        choices = Choices(test=test, all_pairs=True, permutations=99)
+        result = compare([*NAMES], names, {"M": scores(topics=topics)}, measures, choices)
+        assert any("strongly skewed scores" in warning for warning in result.warnings) == is_warned
+
     def test_too_few_topics_for_significance_have_a_warning(self) -> None:
         [warning] = report(scores(topics=4)[:, :2]).warnings
         assert "with 4 topics p of the randomisation test is at least 0.125" in warning
@@ -363,13 +376,28 @@ class TestIntervals:
             for pair in result.measures[0].differences:
                 low, high = pair.difference.low, pair.difference.high
                 if low is None or high is None or pair.test.undefined:
-                    assert not pair.significant
+                    is_later = pair.difference.undefined == LATER_STEP
+                    assert pair.significant == is_later == (pair.effect.undefined == LATER_STEP)
+                    assert not is_later or pair.effect.value is not None
                     continue
                 assert (low > 0 or high < 0) == pair.significant
                 if pair.effect.interval is not None:
                     assert (pair.effect.interval[0] > 0 or pair.effect.interval[1] < 0) == pair.significant
                 seen.add(pair.significant)
         assert topics < 9 or seen == {True, False}
+
+    @pytest.mark.parametrize("test", ["max-t", "t", "randomisation"])
+    def test_difference_that_only_a_later_step_finds_has_no_interval(self, test: str) -> None:
+        values = np.random.default_rng(2).normal(size=(20, 4)) + np.array([0, 0.7, 2, 4])
+        result = report(values, names=[*"abcd"], choices=Choices(test=test, all_pairs=True, permutations=999))
+        pair = result.measures[0].differences[0]
+        assert pair.significant
+        assert pair.difference == Interval(pair.difference.value, None, None, LATER_STEP)
+        assert (pair.effect.interval, pair.effect.undefined) == (None, LATER_STEP)
+        expected = effect_size(values[:, 1], values[:, 0]).value
+        assert pair.effect.value == expected
+        assert all(other.difference.undefined is None for other in result.measures[0].differences[1:])
+        assert not any("contradict" in warning for warning in result.warnings)
 
     def test_inverted_randomisation_interval_holds_what_is_not_rejected(self) -> None:
         differences = np.random.default_rng(2).normal(0.5, 1, 9)

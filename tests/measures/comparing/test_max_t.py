@@ -160,12 +160,15 @@ matrices = st.integers(0, 10_000).flatmap(
 class TestLaws:
     @settings(max_examples=150, deadline=None)
     @given(matrices, st.sampled_from([0.01, 0.05, 0.3]))
-    def test_interval_excludes_zero_exactly_if_p_is_at_most_alpha(self, scores: Floats, alpha: float) -> None:
+    def test_interval_excludes_zero_exactly_if_the_first_step_rejects(
+        self, scores: Floats, alpha: float
+    ) -> None:
         result = max_t(scores, replicates=B, alpha=alpha)
         assert result.pair_p is not None
         assert ((result.pair_p <= alpha) == result.differs).all()
         low, high = result.intervals
-        assert (((low > 0) | (high < 0)) == result.differs).all()
+        assert (((low > 0) | (high < 0)) == (np.abs(result.t) > result.critical)).all()
+        assert (result.only_later_step == result.differs & (low <= 0) & (high >= 0)).all()
         assert ((low <= result.difference) & (result.difference <= high)).all()
 
     @settings(max_examples=50, deadline=None)

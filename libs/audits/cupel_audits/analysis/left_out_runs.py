@@ -8,13 +8,31 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Annotated, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
+from cupel_audits.analysis.left_out_tables import (
+    CONTRIBUTIONS,
+    LEFT_OUT,
+    POINTS,
+    RANKS,
+    STAGES,
+    SUMMARY,
+    TAUS,
+    UNJUDGED,
+    ContributionRow,
+    FairnessRow,
+    LeftOutOrder,
+    LeftOutRun,
+    StageRank,
+    UnjudgedShare,
+    advise,
+    draw_plots,
+)
 from cupel_audits.analysis.pool_contributions import Contributions, deepest, pool_depth, unjudged
 from cupel_audits.analysis.pools import Depth, Depths, mean_of
-from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, TAU, ranks
+from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, ranks
 from cupel_audits.declarations import Audit, setting
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
+from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.scoring.pool import Mask
@@ -51,7 +69,6 @@ class LeftOutTrial(TypedDict):
 
 LeftOut = Sequence[tuple[str, LeftOutTrial]]
 """The name of each group that was left out, and the result of its trial."""
-LeftOutCell = Annotated[str, Heading("left out")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,93 +146,6 @@ def _unjudged_shares(
     return before, after
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeftOutRun:
-    """The score and the rank of a run by one measure, when it is in the pool and when it is left out."""
-
-    measure: MeasureCell
-    left: LeftOutCell
-    run: RunCell
-    before: Annotated[float, Heading("score in the pool")]
-    after: Annotated[float, Heading("score left out")]
-    change: Annotated[float, Heading("change of score")]
-    rank: Annotated[int, Heading("rank in the pool")]
-    outside: Annotated[int, Heading("rank left out")]
-    places: Annotated[int, Heading("ranks lost", "below 0: ranks gained")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FairnessRow:
-    """The losses of rank and score by one measure, over all runs that were left out."""
-
-    measure: MeasureCell
-    tau: Annotated[float | None, Heading("tau", f"{TAU}, mean")]
-    least: Annotated[float | None, Heading("least tau")]
-    places: Annotated[float | None, Heading("ranks lost", "mean over the runs, each when it is left out")]
-    worst: Annotated[int, Heading("most ranks lost")]
-    run: Annotated[str, Heading("by")]
-    change: Annotated[float | None, Heading("change of score", "mean over the runs")]
-    greatest: Annotated[float, Heading("greatest loss of score")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOutOrder:
-    """The order of all runs by one measure, with one group left out."""
-
-    left: LeftOutCell
-    measure: MeasureCell
-    tau: Annotated[float | None, Heading("tau", TAU)]
-    lost: Annotated[int, Heading("judgments lost")]
-
-
-@dataclass(frozen=True)
-class ContributionRow:
-    """The documents that one group alone contributes to a pool."""
-
-    left: LeftOutCell
-    depth: Annotated[int, Heading("pool depth")]
-    judged: Annotated[
-        int, Heading("judged", "judged documents that no other run or team contributes to the pool")
-    ]
-    relevant: Annotated[int, Heading("relevant", "relevant documents among them")]
-
-
-@dataclass(frozen=True)
-class UnjudgedShare:
-    """The unjudged share of a run's first documents, when it is in the pool and when it is left out."""
-
-    run: RunCell
-    depth: Annotated[int, Heading("depth")]
-    before: Annotated[
-        float | None, Heading("unjudged in the pool", "share of its first documents, mean over topics")
-    ]
-    after: Annotated[
-        float | None, Heading("unjudged left out", "share of its first documents, mean over topics")
-    ]
-
-
-@dataclass(frozen=True)
-class StageRank:
-    """The rank of a run by one measure, either when the run is in the pool or when it is left out."""
-
-    measure: MeasureCell
-    run: RunCell
-    stage: Annotated[str, Heading("stage")]
-    rank: Annotated[int, Heading("rank")]
-
-
-LEFT_OUT = {"run": "A run that is left out", "team": "A run whose team is left out"}
-STAGES = ("in the pool", "left out")
-POINTS = TableSchema.of("points", "Runs in the pool and left out of it", LeftOutRun)
-SUMMARY = TableSchema.of("summary", "Fairness to runs from outside the pool", FairnessRow)
-TAUS = TableSchema.of("taus", "Order of all runs when one run or team is left out", LeftOutOrder)
-CONTRIBUTIONS = TableSchema.of(
-    "contributions", "Documents that only one run or team contributes", ContributionRow
-)
-UNJUDGED = TableSchema.of("unjudged", "Unjudged share of the first documents", UnjudgedShare)
-RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of it", StageRank)
-
-
 def report(
     about: SubjectSummary,
     names: Sequence[str],
@@ -238,6 +168,7 @@ def report(
     contributions, missing = list(_contributions(left_out)), list(_unjudged_rows(about, left_out))
     return AuditReport(
         verdict=(
+            *_answer(about, summary, unexplained, group),
             *(() if is_explained else (explanation,)),
             *(_fairness_sentence(about, row, group, is_explained=is_explained) for row in summary),
             *((explanation,) if is_explained else ()),
@@ -253,12 +184,38 @@ def report(
             UNJUDGED.table(missing),
             RANKS.table(_stage_ranks(points)),
         ),
-        plots=PLOTS,
+        plots=draw_plots(about, summary, contributions, group),
         reading=READING,
         undefined=tuple(
             f"tau of {row.measure}: all runs have the same score" for row in summary if row.tau is None
         ),
         warnings=about.cautions,
+        actions=tuple(advise(summary, contributions, is_explained, group)),
+    )
+
+
+def _answer(
+    about: SubjectSummary, summary: Sequence[FairnessRow], unexplained: float | None, group: str
+) -> Iterator[str]:
+    """Yield the answer to the question of the kind, in one sentence over all measures."""
+    defined = [row for row in summary if row.tau is not None]
+    if not defined:
+        return
+    worst = max(defined, key=lambda row: row.worst)
+    if worst.worst <= 0:
+        loss = f"{LEFT_OUT[group]} of the pool loses no rank by any measure"
+    else:
+        mean_loss = max(row.places or 0 for row in defined)
+        loss = (
+            f"{LEFT_OUT[group]} of the pool loses at most {worst.worst} of {len(about.runs)} ranks "
+            f"({worst.run} by {worst.measure}), and {mean_loss:.2f} or less on average"
+        )
+    if unexplained is None or unexplained <= UNEXPLAINED:
+        yield f"{loss}."
+        return
+    yield (
+        f"{loss}. This is not a verdict on fairness, because {unexplained:.0%} of the judged documents are "
+        "from outside the pool of these runs."
     )
 
 
@@ -420,38 +377,6 @@ def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator
         )
 
 
-PLOTS = (
-    Plot.changes(
-        RANKS,
-        "stages",
-        title="Ranks in the pool and left out of it",
-        caption="Rank of each run when it is in the pool and when it is left out of it.",
-        x="stage",
-        y="rank",
-        series="run",
-        facet="measure",
-        x_order=STAGES,
-    ),
-    Plot.heatmap(
-        TAUS,
-        "taus",
-        title="Order of all runs when one run or team is left out",
-        caption=f"{TAU}.",
-        x="measure",
-        y="left",
-        value="tau",
-        domain=(0.0, 1.0),
-    ),
-    Plot.bars(
-        CONTRIBUTIONS,
-        "contributions",
-        title="Documents that only one run or team contributes",
-        caption="Judged documents that no other run or team has among its first documents, by depth.",
-        x="left",
-        y="judged",
-        series="depth",
-    ),
-)
 READING = (
     f"The verdict is fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
     f"at least {STRONG}. It is mostly fair if the mean loss is at most half of this limit and the mean tau "

@@ -18,6 +18,9 @@ STRONG = 0.9
 STRONG_IN_PAIRS = f"A tau of {STRONG} means that 1 in {round(2 / (1 - STRONG))} pairs of runs is swapped"
 """The meaning of STRONG. Without ties, tau is 1 - 2 s if a share s of the pairs is swapped."""
 
+STRONG_LABEL = f"tau {STRONG}: 1 in {round(2 / (1 - STRONG))} pairs swapped"
+"""The label of a line at STRONG in a plot."""
+
 MONTE_CARLO = (
     "The interval covers only the random error of the mean over the repeats, and narrows with more repeats. "
     "It does not cover the sampling error of the topics"

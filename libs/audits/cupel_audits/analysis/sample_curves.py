@@ -13,13 +13,26 @@ from cupel_audits.analysis.run_orders import (
     MONTE_CARLO,
     STRONG,
     STRONG_IN_PAIRS,
+    STRONG_LABEL,
     TAU,
     ComparedOrder,
     RepeatSummary,
     summarise_repeats,
 )
-from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
+from cupel_audits.report import (
+    AuditReport,
+    Column,
+    Heading,
+    MeasureCell,
+    Plot,
+    RunCell,
+    TableSchema,
+    name_some,
+)
 from cupel_audits.subject import SubjectSummary
+
+MOST_CLAUSES = 3
+"""The most clauses of a title."""
 
 
 class SampleStep(TypedDict):
@@ -90,14 +103,17 @@ def report(
     *,
     tau: str = TAU,
     pooled: bool = False,
+    actions: Sequence[str] = (),
 ) -> AuditReport:
     """Return the report on the repeats, with the steps sorted in the direction of the axis.
 
     steps: the steps in the order in which each trial lists them. tau: a description of tau, for captions.
     pooled: whether the kind leaves documents in the pool when their judgment is removed. If so, the report
-    warns about stored trials that removed such documents from the pool.
+    warns about stored trials that removed such documents from the pool. actions: what to do, after the choice
+    of the measure.
     """
     points = points_of(about, axis, steps, trials)
+    ranks = _ranks(about, axis, steps, trials)
     return AuditReport(
         verdict=(
             *(_verdict(axis, points, measure) for measure in about.measures),
@@ -106,9 +122,9 @@ def report(
         numbers=_numbers(points),
         tables=(
             points_schema(axis, trials).table(points),
-            RANKS.with_columns("step", axis.column).table(_ranks(about, axis, steps, trials)),
+            RANKS.with_columns("step", axis.column).table(ranks),
         ),
-        plots=_plots(axis, tau, len(trials)),
+        plots=_plots(axis, tau, len(trials), points, ranks),
         reading=(
             f"{tau}. {STRONG_IN_PAIRS} if no scores are tied. Voorhees (IP&M 2000) calls orders with a "
             "greater tau similar; this is a convention, not a test.",
@@ -121,6 +137,7 @@ def report(
             if point.tau.mean is None
         ),
         warnings=(*about.cautions, *(_warn_of_smaller_pools(about, trials) if pooled else ())),
+        actions=(*_prefer_stable_measure(axis, points), *actions),
     )
 
 
@@ -180,24 +197,85 @@ def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
     return numbers
 
 
+def _defined(points: Sequence[CurvePoint], measure: str) -> list[tuple[float, float]]:
+    """Return the steps of a measure at which tau is defined, each with tau."""
+    return [(p.step, p.tau.mean) for p in points if p.measure == measure and p.tau.mean is not None]
+
+
+def strong_steps(axis: Axis, points: Sequence[CurvePoint], measure: str) -> list[float]:
+    """Return the steps of a measure before tau first falls below STRONG, from the first step on."""
+    defined = _defined(points, measure)
+    fallen = next((step for step, tau in defined if tau < STRONG), None)
+    return [
+        step for step, tau in defined if tau >= STRONG and (fallen is None or (step > fallen) == axis.falling)
+    ]
+
+
+def _describe_reach(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
+    """Return a clause on the last step at which tau of a measure is at least STRONG."""
+    strong, defined = strong_steps(axis, points, measure), _defined(points, measure)
+    if not defined:
+        return "tau is undefined"
+    if not strong:
+        return f"tau is below {STRONG} from the first step on"
+    if len(strong) == len(defined):
+        return f"tau is at least {STRONG} at every step"
+    if all(point.kept == 1 for point in points if point.measure == measure and point.step in strong):
+        return f"tau is at least {STRONG} only with all judgments"
+    return f"tau is at least {STRONG} {'down' if axis.falling else 'up'} to {axis.words.format(strong[-1])}"
+
+
 def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
     """Return a sentence on the last step at which tau of a measure is at least STRONG."""
-    of_measure = [point for point in points if point.measure == measure]
-    defined = [(point.step, point.tau.mean) for point in of_measure if point.tau.mean is not None]
+    defined = _defined(points, measure)
     if not defined:
         return f"{measure}: tau is undefined because all runs have the same score."
     last, final = defined[-1]
-    ending = f"with {axis.words.format(last)} tau is {final:.2f}"
-    fallen = next((step for step, tau in defined if tau < STRONG), None)
-    if fallen is None:
-        return f"{measure}: tau is at least {STRONG} at every step; {ending}."
-    before = [step for step, tau in defined if tau >= STRONG and (step > fallen) == axis.falling]
-    if not before:
-        return f"{measure}: tau is below {STRONG} from the first step on; {ending}."
-    if all(point.kept == 1 for point in of_measure if point.step in before):
-        return f"{measure}: tau is at least {STRONG} only with all judgments; {ending}."
-    way = "down" if axis.falling else "up"
-    return f"{measure}: tau is at least {STRONG} {way} to {axis.words.format(before[-1])}; {ending}."
+    return (
+        f"{measure}: {_describe_reach(axis, points, measure)}; with {axis.words.format(last)} tau is "
+        f"{final:.2f}."
+    )
+
+
+def _prefer_stable_measure(axis: Axis, points: Sequence[CurvePoint]) -> Iterator[str]:
+    """Yield an advice to use the measures whose order is similar for the most steps, if others differ."""
+    reach = {
+        measure: len(strong_steps(axis, points, measure))
+        for measure in dict.fromkeys(point.measure for point in points)
+    }
+    best = [measure for measure, steps in reach.items() if steps == max(reach.values())]
+    if len(best) < len(reach):
+        yield (
+            f"Report {name_some(best, 'measures')} if judgments are scarce: tau is at least {STRONG} at more "
+            "steps than by the other measures."
+        )
+
+
+def _tau_title(axis: Axis, points: Sequence[CurvePoint]) -> str:
+    """Return the finding of the plot of tau: how far it is at least STRONG, by measure."""
+    measures: dict[str, list[str]] = {}
+    for measure in dict.fromkeys(point.measure for point in points):
+        measures.setdefault(_describe_reach(axis, points, measure), []).append(measure)
+    clauses = [f"{name_some(names, 'measures')}: {reach}" for reach, names in measures.items()]
+    return "; ".join(clauses[:MOST_CLAUSES]) + ("; …" if len(clauses) > MOST_CLAUSES else "")
+
+
+def _ranks_title(ranks: Sequence[RanksOfRun]) -> str:
+    """Return the finding of the plot of ranks: the run whose median rank changes most."""
+    by_run: dict[tuple[str, str], list[RanksOfRun]] = {}
+    for row in ranks:
+        by_run.setdefault((row.run, row.measure), []).append(row)
+    (run, measure), rows = max(by_run.items(), key=lambda item: _spread(item[1]))
+    if not _spread(rows):
+        return "No run changes its median rank"
+    return (
+        f"{run} changes its median rank most: between {min(row.rank for row in rows):g} and "
+        f"{max(row.rank for row in rows):g} by {measure}"
+    )
+
+
+def _spread(rows: Sequence[RanksOfRun]) -> float:
+    return max(row.rank for row in rows) - min(row.rank for row in rows)
 
 
 def _ranks(
@@ -221,13 +299,15 @@ def _ranks(
     return rows
 
 
-def _plots(axis: Axis, tau: str, repeats: int) -> tuple[Plot, ...]:
+def _plots(
+    axis: Axis, tau: str, repeats: int, points: Sequence[CurvePoint], ranks: Sequence[RanksOfRun]
+) -> tuple[Plot, ...]:
     mean = f"{tau}: mean over the repeats and its 95 per cent interval. {MONTE_CARLO}"
     return (
         Plot.curve(
             POINTS.with_columns("step", axis.column),
             "tau",
-            title="Agreement with the order under all judgments",
+            title=_tau_title(axis, points),
             caption=f"{mean if repeats > 1 else tau}.",
             x=axis.column.name,
             y="mean",
@@ -235,11 +315,12 @@ def _plots(axis: Axis, tau: str, repeats: int) -> tuple[Plot, ...]:
             low="low",
             high="high",
             reference=STRONG,
+            reference_label=STRONG_LABEL,
         ),
         Plot.changes(
             RANKS.with_columns("step", axis.column),
             "ranks",
-            title="Changes of rank",
+            title=_ranks_title(ranks),
             caption="Median rank of each run at each step; lines cross where two runs exchange ranks.",
             x=axis.column.name,
             y="rank",

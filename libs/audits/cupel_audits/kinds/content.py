@@ -157,7 +157,27 @@ class ContentRobustness(Audit):
         )
         points = sample_curves.points_of(compared, axis, self._steps, trials)
         own_orders = _report_own_orders(compared, axis, self._steps, trials)
-        return replace(merged([curves, own_orders]), verdict=tuple(_verdicts(axis, points, reference)))
+        return replace(
+            merged([curves, own_orders]),
+            verdict=tuple(_verdicts(axis, points, reference)),
+            actions=tuple(_advice(points, reference)),
+        )
+
+
+def _advice(points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
+    """Yield when to use the text-based measures."""
+    taus = {(point.measure, point.step): point.tau.mean for point in points}
+    for text in dict.fromkeys(point.measure for point in points if parse(point.measure).declaration.texts):
+        pairs = [(tau, taus[reference, step]) for (measure, step), tau in taus.items() if measure == text]
+        higher = [tau for tau, other in pairs if tau is not None and other is not None and tau > other]
+        if higher:
+            yield (
+                f"Consider {text} only at the steps where its tau is higher than that of {reference}; the "
+                "table has all steps."
+            )
+        else:
+            yield f"Use {reference} rather than {text}: at every step its order is at least as similar."
+    yield "Judge more documents if you can: a text-based measure with few judgments is a substitute for them."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,8 +209,9 @@ def _report_own_orders(
     plot = Plot.curve(
         schema,
         "own",
-        title="Stability of each measure's own order",
-        caption="tau-b between the runs' scores by the measure under these judgments and under all of them. "
+        title=_own_title(rows),
+        caption="Stability of each measure's own order: tau-b between the runs' scores by the measure under "
+        "these judgments and under all of them. "
         f"{MONTE_CARLO}.",
         x=axis.column.name,
         y="mean",
@@ -210,6 +231,16 @@ def _report_own_orders(
             if row.tau.mean is None
         ),
     )
+
+
+def _own_title(rows: Sequence[OwnOrderRow]) -> str:
+    """Return the measures with the highest and the lowest tau at the last step."""
+    last = {row.measure: row.tau.mean for row in rows if row.tau.mean is not None}
+    if not last:
+        return "No tau with the own order is defined"
+    most, least = max(last, key=lambda text: last[text]), min(last, key=lambda text: last[text])
+    lowest = "" if most == least else f", that of {least} least ({last[least]:.2f})"
+    return f"At the last step, the own order of {most} holds best (tau {last[most]:.2f}){lowest}"
 
 
 def _verdicts(axis: Axis, points: Sequence[CurvePoint], reference: str) -> Iterator[str]:

@@ -226,6 +226,7 @@ class CorrelationAudit(OverTopics):
             numbers=_numbers(results),
             tables=tables,
             plots=tuple(_plots(about, measures, aspects)),
+            actions=tuple(_advice(about, measures, aspects)),
             reading=READING,
             undefined=tuple(_undefined(results)),
         )
@@ -395,17 +396,65 @@ def _undefined(results: Sequence[CorrelationResult]) -> Iterator[str]:
             yield f"tau by topic of {pair}: all runs have the same score by one of them on every topic"
 
 
+def _advice(
+    about: SubjectSummary, measures: Sequence[CorrelationResult], aspects: Sequence[CorrelationResult]
+) -> Iterator[str]:
+    """Yield which measures and aspects to report."""
+    taus = [(tau, result) for result in measures if (tau := result["overall"]) is not None]
+    if taus:
+        (least, apart), (most, alike) = (end(taus, key=lambda pair: pair[0]) for end in (min, max))
+        if least < STRONG:
+            yield (
+                f"Report both {apart['first']} and {apart['second']}, or decide beforehand which one fits "
+                "the task: the order of runs depends on the choice."
+            )
+        if most >= STRONG and len(about.measures) > 2:
+            yield f"Report only one of {alike['first']} and {alike['second']}: they order these runs alike."
+    if any((result["overall"] or 0) < STRONG for result in aspects):
+        yield (
+            "Report the aspects separately: they order the runs differently. `cupel audit aspects` shows the "
+            "trade-offs."
+        )
+    yield "Look at the runs that move most before you explain a low tau: a few runs can cause it."
+
+
+def _matrix_title(measures: Sequence[CorrelationResult], name: str, where: str) -> str:
+    """Return the lowest tau of two measures; name: the key of tau in the results."""
+    defined = [
+        (tau, result)
+        for result in measures
+        if (tau := result[name]) is not None  # type: ignore[literal-required]
+    ]
+    if not defined:
+        return f"No tau is defined {where}"
+    tau, least = min(defined, key=lambda pair: pair[0])
+    others = "" if len(defined) == 1 else ", the least of all pairs"
+    return f"{least['first']} and {least['second']} have tau {tau:.2f} {where}{others}"
+
+
+def _moves_title(about: SubjectSummary, measures: Sequence[CorrelationResult]) -> str:
+    """Return the run that moves most between any two measures."""
+    moves = [(abs(_moves(result)[run]), run, result) for result in measures for run in _largest_moves(result)]
+    largest, run, result = max(moves, key=lambda move: move[0])
+    if not largest:
+        return "No run changes its rank"
+    first, second = (ranks[run] for ranks in result["ranks"])
+    return (
+        f"{about.runs[run]} moves most: rank {first:g} by {result['first']}, {second:g} by {result['second']}"
+    )
+
+
 def _plots(
     about: SubjectSummary, measures: Sequence[CorrelationResult], aspects: Sequence[CorrelationResult]
 ) -> Iterator[Plot]:
     if measures:
-        yield _heatmap("overall", "Correlation of measures, overall")
-        yield _heatmap("by_topic", "Correlation of measures, by topic")
+        yield _heatmap("overall", _matrix_title(measures, "overall", "overall"), "means over topics")
+        yield _heatmap("by_topic", _matrix_title(measures, "by_topic", "by topic"), "scores on each topic")
         yield Plot.changes(
             RANKS,
             "ranks",
-            title="Ranks of the runs by measure",
-            caption="Lines cross where two runs exchange ranks.",
+            title=_moves_title(about, measures),
+            caption="Ranks of the runs by measure. Lines cross where two runs exchange ranks.",
             x="measure",
             y="rank",
             series="run",
@@ -415,7 +464,7 @@ def _plots(
         yield Plot.heatmap(
             ASPECT_PAIRS,
             "aspects",
-            title="Correlation of aspects",
+            title=_matrix_title(aspects, "overall", "between two aspects"),
             caption="tau-b between means over topics, of one measure under two aspects.",
             x="aspects",
             y="base",
@@ -424,12 +473,12 @@ def _plots(
         )
 
 
-def _heatmap(name: str, title: str) -> Plot:
+def _heatmap(name: str, title: str, compared: str) -> Plot:
     return Plot.heatmap(
         MATRIX,
         name,
         title=title,
-        caption="tau-b: 1 the same order, 0 unrelated, -1 reversed.",
+        caption=f"tau-b between {compared}: 1 the same order, 0 unrelated, -1 reversed.",
         x="first",
         y="second",
         value=name,

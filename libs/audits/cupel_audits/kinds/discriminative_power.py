@@ -1,15 +1,28 @@
 """Audit kind `discriminative_power`: how many pairs of runs differ significantly by each measure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
 
+from cupel_audits.analysis.power_tables import (
+    AGREEMENT,
+    CURVE,
+    DESIGNS,
+    MEASURES,
+    POWER_LEVELS,
+    AgreementRow,
+    DesignRow,
+    LevelRow,
+    PowerLevelRow,
+    PowerRow,
+    advise,
+    draw_plots,
+)
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting, whole_number
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
+from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import PairTests, discriminative_power
@@ -86,135 +99,6 @@ class PowerResult(TypedDict):
     designs: NotRequired[list[tuple[int, float | None]]]
     asl: NotRequired[list[float]]
     by_sample: NotRequired[list[int]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PowerRow:
-    """The discriminative power of one measure."""
-
-    measure: MeasureCell
-    percent: Annotated[
-        float | None, Heading("power in percent", "share of the pairs of runs that differ significantly")
-    ]
-    significant: Annotated[int | None, Heading("significant", "number of pairs that differ significantly")]
-    pairs: Annotated[int | None, Heading("pairs", "number of pairs: S (S - 1) / 2 for S runs")]
-    smallest: Annotated[float | None, Heading("smallest significant", "difference of means")]
-    greatest: Annotated[float | None, Heading("largest not significant", "difference of means")]
-    detectable: Annotated[
-        float | None,
-        Heading(
-            "detectable difference",
-            "true difference that a paired t-test at alpha detects on these topics with the given power "
-            "(default: 0.8)",
-        ),
-    ]
-    required: Annotated[
-        float | None,
-        Heading("required difference", "estimated difference of means that reaches an ASL below alpha"),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PowerLevelRow:
-    """The discriminative power of one measure at one significance level."""
-
-    measure: MeasureCell
-    alpha: Annotated[float, Heading("alpha")]
-    percent: Annotated[float, Heading("power in percent", "share of the pairs with an ASL below alpha")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DesignRow:
-    """The detectable difference of one measure for one number of topics."""
-
-    measure: MeasureCell
-    topics: Annotated[int, Heading("topics")]
-    detectable: Annotated[
-        float | None,
-        Heading(
-            "detectable difference",
-            "true difference that a paired t-test at alpha detects on so many topics with the given power",
-        ),
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LevelRow:
-    """The achieved significance level of one pair of runs by one measure."""
-
-    measure: MeasureCell
-    rank: Annotated[
-        int, Heading("rank of the pair", "1 for the largest ASL; ties are in the order of the runs")
-    ]
-    first: Annotated[str, Heading("first run")]
-    second: Annotated[str, Heading("second run")]
-    asl: Annotated[float, Heading("ASL", "achieved significance level")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgreementRow:
-    """The agreement of two measures on which pairs of runs differ significantly."""
-
-    first: Annotated[str, Heading("first measure")]
-    second: Annotated[str, Heading("second measure")]
-    both: Annotated[int, Heading("both", "pairs that differ significantly by both, in the same direction")]
-    only_first: Annotated[
-        int, Heading("first only", "pairs that differ significantly by the first measure only")
-    ]
-    only_second: Annotated[
-        int, Heading("second only", "pairs that differ significantly by the second measure only")
-    ]
-    opposite: Annotated[
-        int, Heading("opposite", "pairs that differ significantly by both, in opposite directions")
-    ]
-    difference: Annotated[
-        float, Heading("difference of power", "first minus second measure, in percentage points")
-    ]
-    low: Annotated[
-        float | None, Heading("from", "95 per cent interval of the difference: sampling error of the topics")
-    ]
-    high: Annotated[
-        float | None, Heading("to", "95 per cent interval of the difference: sampling error of the topics")
-    ]
-
-
-MEASURES = TableSchema.of("measures", "Discriminative power of each measure", PowerRow)
-POWER_LEVELS = TableSchema.of("levels", "Power at other significance levels", PowerLevelRow)
-AGREEMENT = TableSchema.of(
-    "agreement", "Pairs of runs that differ significantly by two measures", AgreementRow
-)
-DESIGNS = TableSchema.of("designs", "Detectable difference by number of topics", DesignRow)
-CURVE = TableSchema.of("asl", "Achieved significance level of each pair of runs", LevelRow)
-PLOTS = (
-    Plot.bars(
-        MEASURES,
-        "power",
-        title="Discriminative power",
-        caption="Pairs of runs that differ significantly by each measure, in percent of all pairs.",
-        x="measure",
-        y="percent",
-        domain=(0, 100),
-    ),
-    Plot.curve(
-        POWER_LEVELS,
-        "levels",
-        title="Power at other significance levels",
-        caption="Pairs of runs that differ significantly at each level, in percent of all pairs.",
-        x="alpha",
-        y="percent",
-        series="measure",
-        domain=(0, 100),
-    ),
-    Plot.curve(
-        DESIGNS,
-        "designs",
-        title="Detectable difference by number of topics",
-        caption="True difference that a paired t-test at alpha detects with the given power.",
-        x="topics",
-        y="detectable",
-        series="measure",
-    ),
-)
 
 
 @audit(
@@ -319,25 +203,12 @@ class DiscriminativePower(OverTopics):
                 DESIGNS.table(_design_rows(defined)),
                 CURVE.table(row for result in defined for row in _curve_rows(about, result)),
             ),
-            plots=(*PLOTS, _plot_levels(self.alpha)),
+            plots=draw_plots(rows, list(_level_rows(defined)), list(_design_rows(defined)), self.alpha),
+            actions=tuple(advise(rows, agreement)),
             reading=READING,
             undefined=tuple(_undefined(results)),
             warnings=collect_warnings(results),
         )
-
-
-def _plot_levels(alpha: float) -> Plot:
-    return Plot.curve(
-        CURVE,
-        "asl",
-        title="ASL curves",
-        caption=f"Achieved significance level of each pair of runs, sorted; the line is alpha {alpha:g}.",
-        x="rank",
-        y="asl",
-        series="measure",
-        domain=(0, 1),
-        reference=alpha,
-    )
 
 
 def _percent_below(power: PairTests, level: float) -> float:

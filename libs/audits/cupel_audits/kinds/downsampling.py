@@ -40,6 +40,12 @@ READING = (
     "The order of runs under all judgments is the reference, but these judgments are a sample themselves. So "
     "tau shows how stable the order is, not how correct it is.",
 )
+ACTIONS = (
+    "Do not judge fewer documents than the share at which tau is still at least 0.9, or say how much the "
+    "order may change.",
+    "Run `cupel audit pool_depth` to see what a shallower pool would change, because judgments are rarely "
+    "missing at random.",
+)
 Repeats = Annotated[int, whole_number()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
 
@@ -124,7 +130,9 @@ class Downsampling(Audit):
         return step
 
     def report(self, about: SubjectSummary, results: Mapping[int, Sequence[SampleStep]]) -> AuditReport:
-        report = sample_curves.report(about, KEPT, self.ratios, list(results.values()), READING, pooled=True)
+        report = sample_curves.report(
+            about, KEPT, self.ratios, list(results.values()), READING, pooled=True, actions=ACTIONS
+        )
         if self.aspect is None:
             return report
         unaffected = [text for text in about.measures if self.aspect not in _aspects_of(text, about.aspects)]

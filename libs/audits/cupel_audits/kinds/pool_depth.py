@@ -102,7 +102,8 @@ class PoolDepth(Audit):
             verdict=(*report.verdict, *_describe_cost(points, pools, deepest)),
             numbers={**report.numbers, **_numbers(pools)},
             tables=(*report.tables, POOLS.table(pools)),
-            plots=(*report.plots, PLOT),
+            plots=(*report.plots, _plot(pools, deepest)),
+            actions=(*report.actions, _advice(points, deepest)),
             warnings=(*report.warnings, *_judged_outside(about, results, deepest)),
         )
 
@@ -131,16 +132,46 @@ class PoolRow:
 
 
 POOLS = TableSchema.of("pools", "Size of shallower pools", PoolRow)
-PLOT = Plot.points(
-    POOLS,
-    "relevant",
-    title="Relevant documents against judging effort",
-    caption="Share of the deepest pool to judge (x) and share of its relevant documents (y), by depth.",
-    x="share",
-    y="relevant",
-    label="depth",
-    domain=(0.0, 1.0),
-)
+MOST_RELEVANT = 0.9
+"""The title of the plot names the shallowest pool that contains this share of the relevant documents."""
+
+
+def _plot(pools: Sequence[PoolRow], deepest: int) -> Plot:
+    return Plot.points(
+        POOLS,
+        "relevant",
+        title=_title(pools, deepest),
+        caption="Share of the deepest pool to judge (x) and share of its relevant documents (y), by depth. "
+        "Above the diagonal, shallow pools find relevant documents with less effort than deep ones.",
+        x="share",
+        y="relevant",
+        label="depth",
+        domain=(0.0, 1.0),
+    )
+
+
+def _title(pools: Sequence[PoolRow], deepest: int) -> str:
+    for row in sorted(pools, key=lambda row: row.depth):
+        if row.share is not None and row.relevant is not None and row.relevant >= MOST_RELEVANT:
+            return (
+                f"A pool of depth {row.depth} contains {row.relevant:.0%} of the relevant documents of a "
+                f"pool of depth {deepest}, in {row.share:.0%} of its size"
+            )
+    return f"No pool contains {MOST_RELEVANT:.0%} of the relevant documents of a pool of depth {deepest}"
+
+
+def _advice(points: Sequence[CurvePoint], deepest: int) -> str:
+    """Return an advice on the depth to judge."""
+    shallowest = _shallowest_strong(points)
+    if shallowest is None or shallowest == deepest:
+        return (
+            f"Judge to depth {deepest} or deeper: at smaller depths, the order by some measure changes. Set "
+            "`deepest` to a greater depth to see whether the order is stable there."
+        )
+    return (
+        f"If the effort is limited, judge to depth {shallowest:g}, where tau of every measure is at least "
+        f"{STRONG}. Run `cupel audit leave_one_team_out` to see whether such a pool is fair to new runs."
+    )
 
 
 def _pool_row(depth: int, trial: PoolDepthTrial) -> PoolRow:
@@ -161,13 +192,18 @@ def _numbers(pools: Sequence[PoolRow]) -> dict[str, float | int | None]:
     return numbers
 
 
-def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepest: int) -> Iterator[str]:
-    """Yield a sentence on the shallowest pool down to which tau of every measure is at least STRONG."""
+def _shallowest_strong(points: Sequence[CurvePoint]) -> float | None:
+    """Return the depth down to which tau of every measure is at least STRONG; None if it is never."""
     taus: dict[float, list[float | None]] = {}
     for point in points:  # points are sorted by depth, deepest first
         taus.setdefault(point.step, []).append(point.tau.mean)
     strong = takewhile(lambda depth: all(tau is not None and tau >= STRONG for tau in taus[depth]), taus)
-    shallowest = min(strong, default=None)
+    return min(strong, default=None)
+
+
+def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepest: int) -> Iterator[str]:
+    """Yield a sentence on the shallowest pool down to which tau of every measure is at least STRONG."""
+    shallowest = _shallowest_strong(points)
     for row in pools:
         if row.depth == shallowest and row.share is not None and row.relevant is not None:
             yield (

@@ -168,7 +168,8 @@ class Reliability(OverTopics):
                 VARIANCES.table(components),
                 CURVE.table(row for result in defined for row in _curve_rows(result)),
             ),
-            plots=_plots(self.target, self.confidence),
+            plots=_plots(self.target, self.confidence, rows, components),
+            actions=tuple(_advice(rows, self.target)),
             reading=READING,
             undefined=tuple(_undefined(results, rows, self.target)),
             warnings=collect_warnings(results),
@@ -284,14 +285,63 @@ def _undefined(
             )
 
 
-def _plots(target: float, confidence: float) -> tuple[Plot, ...]:
+def _advice(rows: Sequence[ReliabilityRow], target: float) -> Iterator[str]:
+    """Yield how many topics to use for each purpose."""
+    if not rows:
+        yield "Give runs whose scores differ, and judgments with relevant documents, and run the audit again."
+    for name, purpose in (("relative", "compare runs"), ("absolute", "interpret scores themselves")):
+        same = [row for row in rows if row.coefficient == COEFFICIENTS[name]]
+        needed = [(row.needed, row) for row in same if row.needed is not None]
+        if not needed:
+            continue
+        fewest, row = min(needed, key=lambda pair: pair[0])
+        if fewest <= row.topics:
+            yield (f"To {purpose}, use {row.measure}: by the estimate, {row.topics} topics reach {target:g}.")
+        else:
+            yield (
+                f"To {purpose} at {target:g}, add topics: {row.measure} needs {fewest}, the fewest of these "
+                f"measures, and there are {row.topics}."
+            )
+    if any(row.needed_high is None for row in rows):
+        yield "Add runs or topics to narrow the intervals, some of which are unbounded."
+
+
+def _curve_title(rows: Sequence[ReliabilityRow]) -> str:
+    """Return the range of both coefficients over the measures, on the topics of the collection."""
+    if not rows:
+        return "Reliability is undefined for every measure"
+    clauses = []
+    for coefficient in dict.fromkeys(row.coefficient for row in rows):
+        values = [row.value for row in rows if row.coefficient == coefficient]
+        low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+        clauses.append(f"{coefficient} is {low if low == high else f'{low} to {high}'}")
+    return f"With {rows[0].topics} topics, {' and '.join(clauses)}"
+
+
+def _components_title(components: Sequence[ComponentRow]) -> str:
+    between = [
+        (row.percent, row.measure)
+        for row in components
+        if row.component == COMPONENTS["system"] and row.percent is not None
+    ]
+    if not between:
+        return "The components are undefined for every measure"
+    (low, least), (high, most) = min(between), max(between)
+    if low == high:
+        return f"{high:.0f}% of the variance of a score is between runs"
+    return f"{high:.0f}% of the variance of a score by {most} is between runs, {low:.0f}% by {least}"
+
+
+def _plots(
+    target: float, confidence: float, rows: Sequence[ReliabilityRow], components: Sequence[ComponentRow]
+) -> tuple[Plot, ...]:
     return (
         Plot.curve(
             CURVE,
             "curve",
-            title="Reliability by number of topics",
+            title=_curve_title(rows),
             caption=f"E rho^2 of differences between runs and Phi of scores, with {confidence:.0%} intervals "
-            f"over samples of runs and topics. The line is the target, {target:g}.",
+            f"over samples of runs and topics, by number of topics.",
             x="topics",
             y="value",
             series="measure",
@@ -299,12 +349,13 @@ def _plots(target: float, confidence: float) -> tuple[Plot, ...]:
             high="high",
             domain=(0, 1),
             reference=target,
+            reference_label=f"target {target:g}",
             facet="coefficient",
         ),
         Plot.bars(
             VARIANCES,
             "components",
-            title="Components of the variance of a score",
+            title=_components_title(components),
             caption="Share of the variance of a score that is between runs, between topics, and residual.",
             x="measure",
             y="percent",

@@ -1,7 +1,7 @@
 """Audit kind `scales`: significant differences by a test of ranks and by a test of means."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -9,7 +9,16 @@ import numpy as np
 
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema, digest
+from cupel_audits.report import (
+    AuditReport,
+    Heading,
+    MeasureCell,
+    Plot,
+    RunCell,
+    TableSchema,
+    digest,
+    name_some,
+)
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
 from cupel_measures.comparing.corrections import groups, letters
@@ -234,7 +243,11 @@ class Scales(OverTopics):
             ),
             numbers=_numbers(results),
             tables=(MEASURES.table(rows), *((RANKS.table(ranks),) if ranks else ())),
-            plots=(*PLOTS, *_rank_plots(ranks, self.rank_test, self.alpha)),
+            plots=(
+                *(_with_finding(plot, rows) for plot in PLOTS),
+                *_rank_plots(ranks, self.rank_test, self.alpha),
+            ),
+            actions=tuple(_advice(rows)),
             reading=PAPER_READING if {_tests(result) for result in results} == {PAPER} else READING,
             undefined=tuple(_undefined(results)),
             warnings=collect_warnings(results),
@@ -350,7 +363,11 @@ def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
 
 
 def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
-    """Return TEST(MEASURE), the number of pairs that differ; TEST_percent(MEASURE); ratio(MEASURE); pairs."""
+    """Return the numbers of the report by name.
+
+    `TEST(MEASURE)` is the number of pairs that differ significantly by a test, and `TEST_percent(MEASURE)` is
+    their percentage. `ratio(MEASURE)` is the number of pairs by means over that by ranks; `pairs` counts all.
+    """
     numbers: dict[str, float | int | None] = {}
     for result in results:
         measure = result["measure"]
@@ -448,3 +465,25 @@ def _rank_title(ranks: Sequence[MeanRankRow]) -> str:
 def _rounded(percent: float | None) -> float | None:
     """Round to 2 decimals, as in the tables of Ferrante et al. (2019)."""
     return None if percent is None else round(percent, 2)
+
+
+def _with_finding(plot: Plot, rows: Sequence[ScaleTestRow]) -> Plot:
+    """Return the plot with the highest and the lowest percentage in its title."""
+    percents = [(getattr(row, plot.y), row.measure) for row in rows]
+    defined = sorted((pair for pair in percents if pair[0] is not None), reverse=True)
+    if not defined:
+        return plot
+    (high, most), (low, fewest) = defined[0], defined[-1]
+    lowest = "" if len(defined) == 1 else f", {low:.1f}% by {fewest}"
+    return replace(plot, title=f"{plot.title}: {high:.1f}% by {most}{lowest}")
+
+
+def _advice(rows: Sequence[ScaleTestRow]) -> Iterator[str]:
+    """Yield which test to report."""
+    not_interval = [row.measure for row in rows if row.scale not in ("interval", "count")]
+    if not_interval:
+        yield (
+            f"Report the test of ranks for {name_some(not_interval, 'measures')}, which have no interval "
+            "scale, or say that a test of means treats their scores as interval-scaled."
+        )
+    yield "State alpha, the test and the number of all pairs with every count of pairs that differ."

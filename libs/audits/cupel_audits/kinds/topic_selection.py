@@ -9,7 +9,13 @@ import numpy as np
 from cupel_audits.analysis import content_measures
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.lmd_selection import select_topics, taus_along
-from cupel_audits.analysis.run_orders import MONTE_CARLO, STRONG, RepeatSummary, summarise_repeats
+from cupel_audits.analysis.run_orders import (
+    MONTE_CARLO,
+    STRONG,
+    STRONG_LABEL,
+    RepeatSummary,
+    summarise_repeats,
+)
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary, scores_by_topic
@@ -35,7 +41,7 @@ class TopicsTrial(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionPoint:
-    """The order of runs with the first topics of a selection."""
+    """The tau of two orders of runs: by scores on the first topics of a selection, and by the reference."""
 
     way: Annotated[
         str,
@@ -63,18 +69,6 @@ TOPICS = TableSchema.of("topics", "Selected topics", SelectedTopicRow)
 TAU = (
     "tau-b between the runs' mean scores by the measure over these topics and their mean scores by the "
     "reference over all topics"
-)
-PLOT = Plot.curve(
-    POINTS,
-    "tau",
-    title="Agreement with the reference by number of topics",
-    caption=f"{TAU}. {MONTE_CARLO}.",
-    x="number",
-    y="mean",
-    series="way",
-    low="low",
-    high="high",
-    reference=STRONG,
 )
 READING = (
     "The selection uses the scores of the reference on all topics, so it is retrospective: it shows how few "
@@ -149,7 +143,8 @@ class TopicSelection(Audit):
             verdict=tuple(_verdict(self.measure, self.reference, len(about.topics), points)),
             numbers=_numbers(points),
             tables=(POINTS.table(points), TOPICS.table(rows)),
-            plots=(PLOT,),
+            plots=(_plot(self.reference, points),),
+            actions=tuple(_advice(self.measure, points)),
             reading=READING,
             undefined=tuple(_undefined(points)),
         )
@@ -218,3 +213,41 @@ def _verdict(measure: str, reference: str, topics: int, points: Sequence[Selecti
         yield f"With as many random topics, the mean tau is {random:.2f}."
     if (held_out := others.get(HELD_OUT)) is not None:
         yield f"If half of the runs select the topics, the mean tau of the other half is {held_out:.2f}."
+
+
+def _plot(reference: str, points: Sequence[SelectionPoint]) -> Plot:
+    return Plot.curve(
+        POINTS,
+        "tau",
+        title=_title(reference, points),
+        caption=f"{TAU}. {MONTE_CARLO}.",
+        x="number",
+        y="mean",
+        series="way",
+        low="low",
+        high="high",
+        reference=STRONG,
+        reference_label=STRONG_LABEL,
+    )
+
+
+def _title(reference: str, points: Sequence[SelectionPoint]) -> str:
+    if (number := _strong(points, SELECTED)) is not None:
+        return f"Tau with {reference} is at least {STRONG} with {number} selected topics"
+    best = _best(points, SELECTED)
+    if best is None:
+        return "No tau of a selection is defined"
+    return f"Tau with {reference} reaches {best.tau.mean:.2f}, with {best.number} selected topics"
+
+
+def _advice(measure: str, points: Sequence[SelectionPoint]) -> Iterator[str]:
+    """Yield what to do with the selection."""
+    number = _strong(points, HELD_OUT)
+    if number is None:
+        yield f"Do not expect new runs to be ordered well by {measure} on a selection of few topics."
+    else:
+        yield (
+            f"Use at least {number} topics: from there on, the order of runs that did not select the topics "
+            "is similar too."
+        )
+    yield "Choose topics by the scores of earlier runs only, because a selection needs scores on all topics."

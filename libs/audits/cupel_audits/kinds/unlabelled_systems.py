@@ -131,7 +131,8 @@ class UnlabelledSystems(Audit):
             verdict=(*report.verdict, *_describe_bias(bias)),
             numbers={**report.numbers, **{f"bias({row.measure})@{row.percent:g}": row.bias for row in bias}},
             tables=(*report.tables, BIAS.table(bias)),
-            plots=(*report.plots, PLOT),
+            plots=(*report.plots, _plot(bias)),
+            actions=(*report.actions, *_advice(bias)),
             undefined=tuple(undefined) if self.systems == "removed" else report.undefined,
             warnings=(
                 *report.warnings,
@@ -175,16 +176,43 @@ class BiasRow:
 
 
 BIAS = TableSchema.of("bias", "Bias against runs left out of the pool", BiasRow)
-PLOT = Plot.curve(
-    BIAS,
-    "bias",
-    title="Bias against runs left out of the pool",
-    caption="Mean score loss of the runs left out of the pool minus that of the other runs.",
-    x="percent",
-    y="bias",
-    series="measure",
-    reference=0.0,
-)
+
+
+def _plot(bias: Sequence[BiasRow]) -> Plot:
+    return Plot.curve(
+        BIAS,
+        "bias",
+        title=_title(bias),
+        caption="Mean score loss of the runs left out of the pool minus that of the other runs.",
+        x="percent",
+        y="bias",
+        series="measure",
+        reference=0.0,
+        reference_label="0: no bias",
+    )
+
+
+def _title(bias: Sequence[BiasRow]) -> str:
+    most = max(bias, key=lambda row: row.bias)
+    if most.bias <= 0:
+        return "Runs left out of the pool never lose more than the other runs"
+    return (
+        f"Runs left out of the pool lose up to {most.bias:.4f} more than the other runs (by {most.measure}, "
+        f"at {most.percent:g} per cent)"
+    )
+
+
+def _advice(bias: Sequence[BiasRow]) -> Iterator[str]:
+    """Yield what to do about a bias against runs that were not pooled."""
+    if max(row.bias for row in bias) > 0:
+        yield (
+            "Judge the first documents of a new run before you compare it with pooled runs, or report its "
+            "unjudged share beside its score. `cupel audit unjudged` lists the documents that matter most."
+        )
+    yield (
+        "Run `cupel audit leave_one_team_out` for the loss of each team. Here runs are drawn at random, so a "
+        "similar run of the same team often remains in the pool."
+    )
 
 
 def _bias_rows(

@@ -161,7 +161,7 @@ class WakeUps:
         try:
             thread.start()
         except RuntimeError as error:  # The machine is out of threads; the next call tries again.
-            log.warning("cannot start the wake-up thread; the scheduler will send wake-ups: %s", error)
+            log.warning("cannot start the wake-up thread (%s); the scheduler will send the wake-ups", error)
         else:
             self._thread = thread
 

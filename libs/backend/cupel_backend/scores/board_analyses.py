@@ -322,7 +322,7 @@ def _find_due_boards(
 
 
 def _needs_job(job: Row[Any] | None, basis: str) -> bool:
-    """Return whether to queue the job of a board: unless it is open, or dead with the same basis."""
+    """Return whether to queue a board's job: not if it is open, nor if it died on the same basis."""
     return job is None or (jobs.state_of(job) not in ("queued", "running") and not _has_failed(job, basis))
 
 

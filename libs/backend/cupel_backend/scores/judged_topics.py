@@ -24,7 +24,7 @@ UNJUDGED_TOPICS = "unjudged_topics"
 
 
 def recompute_versions(system: System) -> int:
-    """Recompute the scores of every version that an earlier release stored with unjudged topics.
+    """Recompute the scores under every qrels version with unjudged topics that an earlier release stored.
 
     Return the number of queued evaluations. Repeating this has no effect.
     """

@@ -115,14 +115,23 @@ def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
     systems = int(values.shape[1])
     if test.undefined is not None:
         return (Interval(None, None, None, test.undefined),) * systems
-    is_first_better = test.difference > 0
-    better = np.where(is_first_better, test.first, test.second)[test.differs]
-    worse = np.where(is_first_better, test.second, test.first)[test.differs]
-    low = 1.0 + np.bincount(worse, minlength=systems)
-    high = float(systems) - np.bincount(better, minlength=systems)
+    low, high = rank_bounds(test, systems)
     ranks = _average_ranks(-np.round(mean(values), DECIMALS))
     bounds = zip(ranks.tolist(), low.tolist(), high.tolist(), strict=True)
     return tuple(Interval(*numbers) for numbers in bounds)
+
+
+def rank_bounds(test: MaxT, systems: int) -> tuple[Floats, Floats]:
+    """Return the lowest and highest rank number that every system may have, float64[systems] each.
+
+    These are 1 + the number of significantly better systems, and the number of systems that are not
+    significantly worse.
+    """
+    is_first_better = test.difference > 0
+    better = np.where(is_first_better, test.first, test.second)[test.differs]
+    worse = np.where(is_first_better, test.second, test.first)[test.differs]
+    better_count, worse_count = (np.bincount(places, minlength=systems) for places in (better, worse))
+    return (1 + worse_count).astype(np.float64), (systems - better_count).astype(np.float64)
 
 
 def _average_ranks(values: Floats) -> Floats:

@@ -15,8 +15,9 @@ import numpy as np
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsd
 from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure
 from cupel_measures.comparing.corrections import groups
-from cupel_measures.comparing.differences.comparison_choices import HSD, Choices, Pair
+from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, Choices, Pair
 from cupel_measures.comparing.differences.difference_tests import (
+    LATER_STEP,
     TestedDifference,
     excludes_zero,
     pair_differences,
@@ -38,8 +39,9 @@ from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
 
-FEW_TOPICS_BCA, FEW_TOPICS_MAX_T = 25, 10
-"""Numbers of topics below which a comparison warns about BCa intervals, and about simultaneous tests."""
+FEW_TOPICS_BCA, FEW_TOPICS_SKEWED, FEW_TOPICS_SIMULTANEOUS = 25, 25, 10
+"""Numbers of topics below which a comparison warns about BCa intervals, skewed scores in the max-T test, and
+simultaneous tests."""
 MOST_TOPICS = 5
 """Number of topics with the largest differences that are listed for each pair."""
 UNJUDGED_GAP = 0.1
@@ -301,10 +303,17 @@ def _differences(
             test=test.outcome,
             corrected_p=p,
             significant=p is not None and p <= choices.alpha,
-            effect=effect_size_at(values[:, second], values[:, first], test.level),
+            effect=_effect(values[:, second], values[:, first], test, choices),
             topics=_higher_same_lower(column) if is_defined else None,
             largest_differences=_largest_differences(topics, column) if is_defined else (),
         )
+
+
+def _effect(first: Floats, second: Floats, test: TestedDifference, choices: Choices) -> EffectSize:
+    """Return the effect size, without an interval if the interval of the difference is undefined."""
+    if test.interval.undefined != LATER_STEP:
+        return effect_size_at(first, second, test.level)
+    return replace(effect_size_at(first, second, choices.level), interval=None, undefined=LATER_STEP)
 
 
 def _higher_same_lower(differences: Floats) -> tuple[int, int, int]:
@@ -446,12 +455,24 @@ def _report_warnings(
             f"with {topics} topic{'s' * (topics != 1)} p of the {choices.test_name} test is at least "
             f"{least:.4g}, so no difference can be significant at {choices.alpha:g}{correction}"
         )
-    if choices.is_simultaneous and topics < FEW_TOPICS_MAX_T:
-        yield f"with fewer than {FEW_TOPICS_MAX_T} topics the {choices.test_name} test is only approximate"
+    if choices.is_simultaneous and topics < FEW_TOPICS_SIMULTANEOUS:
+        yield (
+            f"with fewer than {FEW_TOPICS_SIMULTANEOUS} topics "
+            f"the {choices.test_name} test is only approximate"
+        )
+    if choices.test_name == MAX_T and topics < FEW_TOPICS_SKEWED:
+        yield (
+            f"with fewer than {FEW_TOPICS_SKEWED} topics a false finding of the {MAX_T} test is more likely "
+            f"than {choices.alpha:g} if some runs have strongly skewed scores"
+        )
     differences = [pair for comparison in comparisons for pair in comparison.differences]
     if choices.interval == "bca":
         yield from _bootstrap_warnings(topics, differences)
-    contradictions = sum(excludes_zero(pair.difference) != pair.significant for pair in differences)
+    contradictions = sum(
+        excludes_zero(pair.difference) != pair.significant
+        for pair in differences
+        if pair.difference.undefined != LATER_STEP
+    )
     if contradictions and choices.level == 1 - choices.alpha:
         cause = f"the {choices.test_name} test does not test the mean"
         if choices.interval == "bca":

@@ -115,7 +115,7 @@ def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
 class EffectSize:
     """The mean difference divided by the standard deviation of the differences, with its confidence interval.
 
-    undefined: why the effect size and its interval are None.
+    undefined: why the effect size or its interval is None.
     """
 
     value: float | None

@@ -28,7 +28,7 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a measure; `default` is REQUIRED if it has no default."""
+    """A parameter of a measure. `default` has the value REQUIRED if the parameter has no default."""
 
     name: str
     kind: ParameterKind

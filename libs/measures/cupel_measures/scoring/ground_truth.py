@@ -40,7 +40,10 @@ class TopicModel:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def score(self, model: Model, *, by_size: bool) -> float:
-        """Return the raw score of `model` divided by that of the mixture of all subtopics, at most 1."""
+        """Return the closeness of `model` to the topic, relative to a mixture of all subtopics, 0 to 1.
+
+        The closeness is divided by the closeness of the mixture. A quotient above 1 is replaced by 1.
+        """
         weights = self._weights(by_size)
         if ("best", by_size) not in self.cache:
             self.cache["best", by_size] = self._raw(mixed(self.targets.models, weights), weights)

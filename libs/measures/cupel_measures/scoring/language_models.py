@@ -151,7 +151,10 @@ class Targets:
         return _Flat.of([self._target(model, terms) for model in self.models], terms)
 
     def _target(self, model: Model, terms: Ints) -> Floats:
-        """Return the probabilities of a target. If it has no kept term, all are 0, also that of NULL."""
+        """Return the probabilities of a target, float64[n + 1].
+
+        If only some terms are kept and the target contains none of them, all its probabilities are 0.
+        """
         p = self.probabilities(model, terms)
         return p if self.kept is None or p[:-1].any() else np.zeros(len(p))
 

@@ -69,9 +69,11 @@ class Plot {
     const box = document.createElement("div");
     box.className = "chart";
     box.style.maxWidth = spec.width + "px";
+    box.style.minWidth = Math.min(spec.usermeta.least, spec.width) + "px";
     box.setAttribute("role", "img");
     box.setAttribute("aria-label", panel.dataset.label);
-    panel.append(box);
+    const frame = panel.appendChild(document.createElement("div"));
+    frame.append(box);
     try {
       const { view } = await vegaEmbed(box, fitted(spec, box.clientWidth), {
         ast: true, // interpret expressions, because the policy of the page forbids eval
@@ -80,10 +82,13 @@ class Plot {
         renderer: "svg",
         tooltip: false,
       });
+      // The box has the text alternative. Without this, the picture inside would need another one.
+      box.querySelectorAll("svg").forEach((svg) => svg.setAttribute("aria-hidden", "true"));
+      if (frame.scrollWidth > frame.clientWidth) scrolls(frame, panel.dataset.label);
       this.listen(view);
       panel.classList.add("interactive");
     } catch (problem) {
-      box.remove();
+      frame.remove();
       throw problem;
     }
   }
@@ -105,6 +110,14 @@ class Plot {
     this.views.push(view);
     this.focus(this.pinned);
   }
+}
+
+// Let a chart that is wider than the screen scroll, also by the keyboard.
+function scrolls(frame, label) {
+  frame.className = "wide";
+  frame.tabIndex = 0;
+  frame.setAttribute("role", "region");
+  frame.setAttribute("aria-label", label);
 }
 
 // Return the specification for the available width, with shorter labels on narrow screens.

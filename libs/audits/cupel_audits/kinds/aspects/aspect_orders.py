@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict, final
 import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, aggregate_name, without_default_aspects
-from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged
+from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged, name_some
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, means, scores_by_topic
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b, tau_b_by_topic
@@ -50,6 +50,9 @@ class OrdersResult(TypedDict):
     lacking: list[str]
 
 
+NAMED_RUNS = 6
+"""The most runs that a sentence names."""
+
 ComponentCell = Annotated[str, Heading("component", "measure of one aspect that the aggregates combine")]
 
 
@@ -62,6 +65,10 @@ class TradeOffRow:
     on_front: Annotated[bool, Heading("on the Pareto front", "no other run dominates it")]
     dominated_by: Annotated[str | None, Heading("dominated by", "the first run that dominates it")]
     scores: tuple[float | None, ...]
+
+    def on_front_of(self, component: str) -> bool:
+        """Return whether the run is on the Pareto front under this component measure."""
+        return self.on_front and self.component == component
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +137,13 @@ def _rounded_scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[
 def report(about: SubjectSummary, result: OrdersResult) -> AuditReport:
     """Return the report on disagreement between aggregates and on trade-offs between aspects."""
     missing = AuditReport(verdict=(), numbers={}, tables=(), undefined=tuple(result["lacking"]))
-    return merged([_report_disagreement(about, result), _report_trade_off(about, result), missing])
+    disagreement, trade_off = _report_disagreement(about, result), _report_trade_off(about, result)
+    return replace(
+        merged([disagreement, trade_off, missing]),
+        verdict=(*trade_off.verdict, *disagreement.verdict),
+        plots=(*trade_off.plots, *disagreement.plots),
+        actions=(*trade_off.actions, *disagreement.actions),
+    )
 
 
 def _report_trade_off(about: SubjectSummary, result: OrdersResult) -> AuditReport:
@@ -144,10 +157,14 @@ def _report_trade_off(about: SubjectSummary, result: OrdersResult) -> AuditRepor
     numbers: dict[str, float | int | None] = {f"front({name})": size for name, size in front.items()}
     numbers |= {f"dominated({name})": 1 - size / len(about.runs) for name, size in front.items()}
     return AuditReport(
-        verdict=tuple(_front_sentence(about, name, size, taus) for name, size in front.items()),
+        verdict=tuple(
+            _front_sentence(about, name, [row.run for row in rows if row.on_front_of(name)], taus)
+            for name in families
+        ),
         numbers=numbers | {f"tau({row.component},{row.first},{row.second})": row.tau for row in taus},
         tables=(schema.table(rows), ASPECT_TAU.table(taus)),
-        plots=tuple(_trade_off_plots(about, schema)),
+        plots=tuple(_trade_off_plots(about, schema, rows)),
+        actions=tuple(_choose_from_front(about, front)),
         reading=READING[:1],
         undefined=tuple(
             f"tau of {row.component} between {row.first} and {row.second}: all runs have the same score on "
@@ -188,15 +205,42 @@ def find_dominators(scores: Floats) -> list[int | None]:
     return dominators
 
 
-def _front_sentence(about: SubjectSummary, component: str, front: int, taus: Sequence[AspectTauRow]) -> str:
-    verb = "is" if front == 1 else "are"
-    sentence = f"{component}: {front} of {len(about.runs)} runs {verb} on the Pareto front of the aspects"
+def _front_sentence(
+    about: SubjectSummary, component: str, front: Sequence[str], taus: Sequence[AspectTauRow]
+) -> str:
+    """Return a sentence that names the runs on the Pareto front, and one on the least similar aspects."""
+    verb = "is" if len(front) == 1 else "are"
+    sentence = (
+        f"{component}: {len(front)} of {len(about.runs)} runs {verb} on the Pareto front of the aspects: "
+        f"{_list_names(front)}"
+    )
     defined = [(row.tau, row) for row in taus if row.component == component and row.tau is not None]
     if not defined:
         return f"{sentence}."
     tau, row = min(defined, key=lambda pair: pair[0])
     which = "Tau between the aspects" if len(defined) == 1 else "The lowest tau between two aspects"
     return f"{sentence}. {which} is {tau:.2f} (the orders by {row.first} and by {row.second})."
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return the names as a list for a sentence; at most NAMED_RUNS are named."""
+    if len(names) > NAMED_RUNS:
+        return f"{', '.join(names[:NAMED_RUNS])} and {len(names) - NAMED_RUNS} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _choose_from_front(about: SubjectSummary, front: Mapping[str, int]) -> Iterator[str]:
+    """Yield how to choose among the runs that no other run dominates."""
+    if any(size > 1 for size in front.values()):
+        yield (
+            "Decide how important each aspect is before you name a best run. If you cannot decide, report "
+            "the scores by aspect and the runs on the Pareto front."
+        )
+    elif front:
+        yield (
+            f"Name the run on the Pareto front as the best for any weights of {_list_names(about.aspects)}: "
+            "it scores at least as high as every other run on each aspect."
+        )
 
 
 def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditReport:
@@ -209,11 +253,12 @@ def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditRe
         f"disagree({name})": count / run_pairs for name, count in disputed.items()
     }
     return AuditReport(
-        verdict=tuple(_disagreement_sentence(name, disputed[name], run_pairs, rows[name]) for name in rows),
+        verdict=tuple(_disagreement_sentences(disputed, run_pairs, all_rows)),
         numbers=numbers | {f"tau({row.first},{row.second})": row.tau for row in all_rows},
         # The heat map needs both halves of the matrix.
         tables=(DISAGREEMENT.table(half for row in all_rows for half in (row, _mirrored(row))),),
-        plots=(DISAGREEMENT_PLOT,) if all_rows else (),
+        plots=(_disagreement_plot(all_rows),) if all_rows else (),
+        actions=tuple(_name_the_aggregate(disputed)),
         reading=READING[1:],
         undefined=tuple(
             f"tau of {row.first} and {row.second}: all runs have the same score under one of them"
@@ -274,29 +319,45 @@ def _pair_signs(scores: Sequence[float]) -> Floats:
     return signs
 
 
-def _disagreement_sentence(
-    component: str, disputed: int, run_pairs: int, rows: Sequence[DisagreementRow]
-) -> str:
-    sentence = (
-        f"{component}: its aggregates disagree on the order of {disputed} of {run_pairs} pairs of runs "
-        f"({100 * disputed / run_pairs:.1f}%)"
-    )
-    most, fewest = max(rows, key=lambda row: row.opposite), min(rows, key=lambda row: row.opposite)
-    if most.opposite == fewest.opposite:
-        return f"{sentence}."
-    return (
-        f"{sentence}; {most.first} and {most.second} disagree on the most pairs ({most.opposite}), "
-        f"{fewest.first} and {fewest.second} on the fewest ({fewest.opposite})."
-    )
+def _disagreement_sentences(
+    disputed: Mapping[str, int], run_pairs: int, rows: Sequence[DisagreementRow]
+) -> Iterator[str]:
+    """Yield a sentence on all families, and one on the aggregates that disagree on the most pairs."""
+    if not disputed:
+        return
+    counts = [
+        f"{count} ({100 * count / run_pairs:.1f}%) with {component}" for component, count in disputed.items()
+    ]
+    yield f"Of {run_pairs} pairs of runs, aggregates disagree on the order of {_list_names(counts)}."
+    most = max((row.opposite for row in rows), default=0)
+    if not most:
+        return
+    pairs = [f"{row.first} and {row.second}" for row in rows if row.opposite == most]
+    others = f", and {len(pairs) - 1} further pairs of aggregates," if len(pairs) > 1 else ""
+    yield f"{pairs[0]}{others} disagree on the most pairs ({most})."
 
 
-def _trade_off_plots(about: SubjectSummary, schema: TableSchema[TradeOffRow]) -> Iterator[Plot]:
+def _name_the_aggregate(disputed: Mapping[str, int]) -> Iterator[str]:
+    """Yield how to report aggregates that disagree."""
+    if any(disputed.values()):
+        yield (
+            "Name the aggregate and its component with every result, such as `CAM(of=nDCG@10)`, because "
+            "aggregates disagree on the order of runs. Choose it before you see the scores."
+        )
+    elif disputed:
+        yield "Report any of the aggregates: they do not disagree on the order of any two of these runs."
+
+
+def _trade_off_plots(
+    about: SubjectSummary, schema: TableSchema[TradeOffRow], rows: Sequence[TradeOffRow]
+) -> Iterator[Plot]:
     for first, second in combinations(about.aspects, 2):
         yield Plot.points(
             schema,
             f"trade_off_{first}_{second}",
-            title=f"{first} against {second}",
-            caption="Mean scores of the runs by two aspects. The colour shows the Pareto front.",
+            title=_trade_off_title(about, rows, first, second),
+            caption=f"Mean scores of the runs by {first} and by {second}. The colour shows the Pareto front "
+            "of all aspects.",
             x=f"score_{first}",
             y=f"score_{second}",
             series="on_front",
@@ -305,13 +366,33 @@ def _trade_off_plots(about: SubjectSummary, schema: TableSchema[TradeOffRow]) ->
         )
 
 
-DISAGREEMENT_PLOT = Plot.heatmap(
-    DISAGREEMENT,
-    "disagreement",
-    title="Disagreement between aggregates",
-    caption="Share of the pairs of runs that two aggregates put in opposite orders.",
-    x="first_kind",
-    y="second_kind",
-    value="share",
-    facet="component",
-)
+def _trade_off_title(about: SubjectSummary, rows: Sequence[TradeOffRow], first: str, second: str) -> str:
+    """Return which runs have the highest scores by two aspects, under the first component."""
+    places = [about.aspects.index(name) for name in (first, second)]
+    of_first = [row for row in rows if row.component == rows[0].component]
+    if any(row.scores[place] is None for row in of_first for place in places):
+        return f"{first} against {second}"
+    best = [_name_best(of_first, place) for place in places]
+    return f"Best by {rows[0].component}: {best[0]} on {first}, {best[1]} on {second}"
+
+
+def _name_best(rows: Sequence[TradeOffRow], place: int) -> str:
+    """Return the runs with the highest score by one aspect, given by number."""
+    highest = max(row.scores[place] or 0.0 for row in rows)
+    return name_some([row.run for row in rows if row.scores[place] == highest], "runs")
+
+
+def _disagreement_plot(rows: Sequence[DisagreementRow]) -> Plot:
+    most = max(rows, key=lambda row: row.share)
+    return Plot.heatmap(
+        DISAGREEMENT,
+        "disagreement",
+        title=f"Aggregates of {most.component} disagree on up to {most.share:.1%} of the pairs of runs"
+        if most.opposite
+        else "No two aggregates disagree on a pair of runs",
+        caption="Share of the pairs of runs that two aggregates put in opposite orders.",
+        x="first_kind",
+        y="second_kind",
+        value="share",
+        facet="component",
+    )

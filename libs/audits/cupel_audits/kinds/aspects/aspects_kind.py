@@ -1,6 +1,7 @@
 """Audit kind `aspects`: measures that combine several aspects into one number."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from cupel_audits.declarations import Audit, audit, setting, whole_number
@@ -130,12 +131,16 @@ class Aspects(Audit):
         )
 
     def report(self, about: SubjectSummary, by_trial: Mapping[int, AspectsResult]) -> AuditReport:
-        reports = []
+        reports, orders = [], []
         for result in by_trial.values():
             if "measures" in result:
                 reports.append(score_bounds.report(about, result))
             elif "zero" in result:
                 reports.append(top_documents.report(result, self.rules))
             else:
-                reports.append(aspect_orders.report(about, result))
-        return merged(reports)
+                orders.append(aspect_orders.report(about, result))
+        # The orders are the main finding, so their sentences and plots come first.
+        findings, reports = merged([*orders, *reports]), [*reports, *orders]
+        return replace(
+            merged(reports), verdict=findings.verdict, plots=findings.plots, actions=findings.actions
+        )

@@ -3,9 +3,10 @@
 Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from statistics import median
 from typing import Annotated, TypedDict, final
 
 import numpy as np
@@ -103,42 +104,6 @@ class StrategyRow:
 SUMMARY = TableSchema.of("bounds", "Upper bounds", BoundSummaryRow)
 TOPIC_BOUNDS = TableSchema.of("topic_bounds", "Upper bounds by topic", TopicBoundRow)
 STRATEGIES = TableSchema.of("strategies", "Scores of the rankings", StrategyRow)
-PLOT = Plot.curve(
-    TOPIC_BOUNDS,
-    "topic_bounds",
-    title="Upper bounds by topic",
-    caption="Best score of any of the rankings of all judged documents. Topics are sorted by this bound.",
-    x="place",
-    y="bound",
-    series="measure",
-    reference=LOW,
-)
-
-BOXES = (
-    Plot.boxes(
-        TOPIC_BOUNDS,
-        "ideal",
-        title="Ideal rankings: scores over the topics",
-        caption="Best score of any of the rankings of all judged documents, a value for each topic: median, "
-        "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges (Maistro et al., "
-        "CIKM 2021, Figure 2).",
-        x="measure",
-        y="bound",
-        domain=(0.0, 1.0),
-    ),
-    Plot.boxes(
-        STRATEGIES,
-        "strategies",
-        title="Rankings by one sort key: scores over the topics",
-        caption="Score of each ranking of all judged documents, a value for each topic: median, quartiles, "
-        "and whiskers to the most distant values within 1.5 interquartile ranges.",
-        x="strategy",
-        y="score",
-        domain=(0.0, 1.0),
-        facet="measure",
-    ),
-)
-"""The distribution over topics of the bound, and of the score of each ranking."""
 
 
 def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
@@ -235,14 +200,15 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
     for row in summary:
         numbers |= {f"bound_1({row.measure})": row.full, f"bound_below_0.9({row.measure})": row.low}
     return AuditReport(
-        verdict=tuple(map(_sentence, summary)),
+        verdict=tuple(_sentences(summary)),
         numbers=numbers,
         tables=(
             SUMMARY.table(summary),
             TOPIC_BOUNDS.table(row for rows in by_measure for row in rows),
             STRATEGIES.table(_strategy_rows(about, result)),
         ),
-        plots=(PLOT, *BOXES),
+        plots=(_plot(summary), *_boxes(by_measure, list(_strategy_rows(about, result)))),
+        actions=tuple(_advice(summary)),
         reading=READING,
         undefined=tuple(
             f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects" for measure in result["beyond"]
@@ -294,14 +260,90 @@ def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:
     )
 
 
-def _sentence(row: BoundSummaryRow) -> str:
-    low = round(row.low * row.topics)
-    without = round((row.low - row.low_whole) * row.topics)
+def _sentences(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
+    """Yield a sentence on the measure whose best rankings score below LOW on the most topics."""
+    if not summary:
+        return
+    row = max(summary, key=lambda row: (row.low, -row.least))
+    low, without = round(row.low * row.topics), round((row.low - row.low_whole) * row.topics)
+    if not low:
+        yield f"By every average over aspects, some ranking scores {LOW} or more on each topic."
+        return
     explained = (
         f"; on {without} of these, an aspect has no document above the lowest label" if without else ""
     )
-    return (
-        f"{row.measure}: a ranking that scores 1 was found on {round(row.full * row.topics)} of {row.topics} "
-        f"topics. The best ranking found scores below {LOW} on {low} of {row.topics} topics{explained}. The "
-        f"lowest score of a best ranking is {row.least:.2f}, on topic {row.topic}."
+    others = " (no other average has more)" if len(summary) > 1 else ""
+    yield (
+        f"{row.measure}: the best ranking found scores below {LOW} on {low} of {row.topics} topics{others}"
+        f"{explained}. The lowest score of a best ranking is {row.least:.2f}, on topic {row.topic}."
     )
+
+
+def _advice(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
+    """Yield what to do about topics with low bounds."""
+    if any(row.low for row in summary):
+        yield (
+            "Do not compare averages over aspects between topics or collections: their largest possible "
+            "scores differ. The bound of TOMA is 1."
+        )
+
+
+def _plot(summary: Sequence[BoundSummaryRow]) -> Plot:
+    lowest = min(summary, key=lambda row: row.least, default=None)
+    return Plot.curve(
+        TOPIC_BOUNDS,
+        "topic_bounds",
+        title="No average over aspects is given"
+        if lowest is None
+        else f"The best ranking of topic {lowest.topic} scores only {lowest.least:.2f} by {lowest.measure}"
+        if lowest.least < FULL
+        else "On every topic, some ranking scores 1",
+        caption="Best score of any of the rankings of all judged documents. Topics are sorted by this bound.",
+        x="place",
+        y="bound",
+        series="measure",
+        reference=LOW,
+        reference_label=f"bound {LOW}",
+    )
+
+
+def _boxes(by_measure: Sequence[Sequence[TopicBoundRow]], scores: Sequence[StrategyRow]) -> tuple[Plot, ...]:
+    """Return the distributions over topics of the bound, and of the score of each ranking."""
+    bounds = {rows[0].measure: [row.bound for row in rows] for rows in by_measure}
+    rankings: dict[str, list[float]] = {}
+    for row in scores:
+        rankings.setdefault(row.strategy, []).append(row.score)
+    return (
+        Plot.boxes(
+            TOPIC_BOUNDS,
+            "ideal",
+            title=_describe_medians("ideal rankings", bounds),
+            caption="Best score of any of the rankings of all judged documents, a value for each topic: "
+            "median, quartiles, and whiskers to the most distant values within 1.5 interquartile ranges "
+            "(Maistro et al., CIKM 2021, Figure 2).",
+            x="measure",
+            y="bound",
+            domain=(0.0, 1.0),
+        ),
+        Plot.boxes(
+            STRATEGIES,
+            "strategies",
+            title=_describe_medians("rankings by one sort key", rankings),
+            caption="Score of each ranking of all judged documents, a value for each topic: median, "
+            "quartiles, and whiskers to the most distant values within 1.5 interquartile ranges.",
+            x="strategy",
+            y="score",
+            domain=(0.0, 1.0),
+            facet="measure",
+        ),
+    )
+
+
+def _describe_medians(what: str, values: Mapping[str, Sequence[float]]) -> str:
+    """Return the highest and the lowest median over topics, with their names."""
+    medians = sorted(((median(by_name), name) for name, by_name in values.items()), reverse=True)
+    if not medians:
+        return f"No {what}"
+    (high, best), (low, worst) = medians[0], medians[-1]
+    lowest = "" if best == worst else f", lowest {low:.2f} ({worst})"
+    return f"Median score of {what}: highest {high:.2f} ({best}){lowest}"

@@ -22,6 +22,9 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import ABSENT, NEGATIVE, Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
+ALL = "all"
+"""The component of a sum over measures with the same aggregation."""
+
 READING = (
     "For each topic, the run with the highest score by a measure is inspected (ties: the smallest name). A "
     "zero-aspect document has no label above the lowest on any aspect. A measure that serves all aspects "
@@ -87,7 +90,7 @@ BestRunMeasureCell = Annotated[str, Heading("measure", "measure that selects the
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroAspectRow:
-    """Zero-aspect documents of the best runs of one measure."""
+    """The number of zero-aspect documents, which serve no aspect, at the top ranks of the best runs."""
 
     measure: BestRunMeasureCell
     count: Annotated[
@@ -99,7 +102,7 @@ class ZeroAspectRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroAspectRankRow:
-    """Zero-aspect documents of the best runs of one measure at one rank."""
+    """The number of zero-aspect documents at one rank of the best runs by one measure."""
 
     component: ComponentCell
     kind: KindCell
@@ -127,29 +130,6 @@ class QualityRow:
 ZERO_ASPECT = TableSchema.of("zero", "Zero-aspect documents of the best runs", ZeroAspectRow)
 ZERO_ASPECT_RANKS = TableSchema.of("zero_ranks", "Zero-aspect documents by rank", ZeroAspectRankRow)
 QUALITY = TableSchema.of("quality", "Sum of labels of the best runs", QualityRow)
-PLOTS = (
-    Plot.bars(
-        ZERO_ASPECT_RANKS,
-        "zero",
-        title="Zero-aspect documents",
-        caption="Documents of the best runs that have no label above the lowest on any aspect, as a "
-        "percentage of the documents at all top ranks together.",
-        x="rank",
-        y="percent",
-        series="kind",
-        facet="component",
-    ),
-    Plot.bars(
-        QUALITY,
-        "quality",
-        title="Quality by rank",
-        caption="Mean sum of labels of the documents of the best runs.",
-        x="ranks",
-        y="labels",
-        series="kind",
-        facet="component",
-    ),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +250,8 @@ def report(result: DocumentsResult, rules: CountingRules) -> AuditReport:
         verdict=(*_zero_aspect_sentence(totals, rules), *_quality_sentence(bins)),
         numbers=numbers | {f"quality({row.measure})@{row.ranks}": row.labels for row in bins},
         tables=(ZERO_ASPECT.table(totals), ZERO_ASPECT_RANKS.table(ranks), QUALITY.table(bins)),
-        plots=PLOTS,
+        plots=_plots(totals, bins),
+        actions=tuple(_advice(result, totals, rules)),
         reading=READING,
         undefined=tuple(_undefined(result, totals, bins)),
     )
@@ -300,7 +281,7 @@ def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
         same = [count.counts for count in counts if count.kind == kind]
         if len(same) > 1:
             total = [_sum(at_place) for at_place in zip(*same, strict=True)]
-            sums.append(MeasureCounts(component="all", kind=kind, measure=f"all {kind}", counts=total))
+            sums.append(MeasureCounts(component=ALL, kind=kind, measure=f"{ALL} {kind}", counts=total))
     return [*counts, *sums]
 
 
@@ -377,40 +358,87 @@ def _undefined(
 
 def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
     """Yield a sentence on the measures whose best runs have the most and the fewest zero-aspect documents."""
-    defined = [(row.percent, row) for row in totals if row.percent is not None]
-    if not defined:
-        return
-    most = max(defined, key=lambda pair: pair[0])
-    fewest = min(defined, key=lambda pair: pair[0])
+    values = _zero_percents(totals)
     documents = "documents" if rules.count_unjudged else "judged documents"
-    counts = [
-        f"{row.count} of {row.documents} {documents} ({percent:.1f}%)" for percent, row in (most, fewest)
-    ]
-    if len(defined) == 1:
-        yield f"{most[1].measure}: {counts[0]} at the first ranks of its best runs are zero-aspect documents."
-    elif most[0] == fewest[0]:
-        yield f"The best runs of every measure have {most[0]:.1f}% zero-aspect documents at the first ranks."
-    else:
-        yield (
-            f"The best runs of {most[1].measure} have the most zero-aspect documents at the first ranks, "
-            f"{counts[0]}; those of {fewest[1].measure} have the fewest, {counts[1]}."
-        )
+    if (ends := _name_ends(values, "{:.1f}%")) is not None:
+        yield f"Zero-aspect documents among the first {documents} of the best runs: {ends}."
 
 
 def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
     """Yield a sentence on the measures whose best runs have the highest and the lowest labels."""
-    first = [(row.labels, row) for row in bins if row.ranks == bins[0].ranks and row.labels is not None]
-    if len(first) < 2:
-        return
-    highest, best = max(first, key=lambda pair: pair[0])
-    lowest, worst = min(first, key=lambda pair: pair[0])
-    if lowest == highest:
+    if (ends := _name_ends(_first_labels(bins), "{:.2f}")) is not None:
+        yield f"Mean sum of the labels of a document of the best runs at ranks {bins[0].ranks}: {ends}."
+
+
+def _first_labels(bins: Sequence[QualityRow]) -> list[tuple[float, str]]:
+    """Return the mean sum of labels at the first ranks, with the measure, where it is defined."""
+    first = [row for row in bins if row.ranks == bins[0].ranks]
+    return [(row.labels, row.measure) for row in first if row.labels is not None and row.component != ALL]
+
+
+def _zero_percents(totals: Sequence[ZeroAspectRow]) -> list[tuple[float, str]]:
+    """Return the percentage of zero-aspect documents of each measure; sums of measures are left out."""
+    single = [row for row in totals if not row.measure.startswith(f"{ALL} ")]
+    return [(row.percent, row.measure) for row in single if row.percent is not None]
+
+
+def _name_ends(values: Sequence[tuple[float, str]], form: str) -> str | None:
+    """Return a clause on the measures with the highest and the lowest value; None without values.
+
+    Values are tied if they are the same as shown. Tied measures are counted together.
+    """
+    if not values:
+        return None
+    by_text: dict[str, list[str]] = {}
+    for value, measure in sorted(values, reverse=True):
+        by_text.setdefault(form.format(value), []).append(measure)
+    (high, most), (low, fewest) = next(iter(by_text.items())), next(reversed(by_text.items()))
+    if high == low:
+        return f"{high} by {'every measure' if len(values) > 1 else values[0][1]}"
+    return f"highest by {_name_tied(most)} ({high}), lowest by {_name_tied(fewest)} ({low})"
+
+
+def _name_tied(measures: Sequence[str]) -> str:
+    """Return the first measure, and the number of the others with the same value."""
+    others = len(measures) - 1
+    return measures[0] if not others else f"{measures[0]} and {others} other{'s' if others > 1 else ''}"
+
+
+def _advice(result: DocumentsResult, totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
+    """Yield what to do about zero-aspect documents and about unjudged ones."""
+    if any(row.percent for row in totals):
         yield (
-            f"At ranks {best.ranks}, the mean sum of the labels of a document is {lowest:.2f} in the "
-            "best runs of every measure."
+            "Look at the first documents of the best runs by the measure with the most zero-aspect documents "
+            "before you use it: it rewards runs that serve no aspect."
         )
-        return
-    yield (
-        f"At ranks {best.ranks}, the mean sum of the labels of a document ranges from {lowest:.2f} in the "
-        f"best runs of {worst.measure} to {highest:.2f} in those of {best.measure}."
+    unjudged = sum(unjudged for _, _, by_rank in result["zero"].values() for _, unjudged, _ in by_rank)
+    if unjudged and not rules.count_unjudged:
+        yield "Set `count_unjudged=true` to see the counts if unjudged documents serve no aspect."
+
+
+def _plots(totals: Sequence[ZeroAspectRow], bins: Sequence[QualityRow]) -> tuple[Plot, ...]:
+    zero = _name_ends(_zero_percents(totals), "{:.1f}%")
+    quality = _name_ends(_first_labels(bins), "{:.2f}")
+    return (
+        Plot.bars(
+            ZERO_ASPECT_RANKS,
+            "zero",
+            title=f"Zero-aspect documents of the best runs: {zero or 'none can be counted'}",
+            caption="Documents of the best runs that have no label above the lowest on any aspect, as a "
+            "percentage of the documents at all top ranks together.",
+            x="rank",
+            y="percent",
+            series="kind",
+            facet="component",
+        ),
+        Plot.bars(
+            QUALITY,
+            "quality",
+            title=f"Labels at the first ranks of the best runs: {quality or 'none can be counted'}",
+            caption="Mean sum of labels of the documents of the best runs.",
+            x="ranks",
+            y="labels",
+            series="kind",
+            facet="component",
+        ),
     )

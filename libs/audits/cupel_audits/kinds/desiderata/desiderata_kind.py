@@ -8,7 +8,7 @@ import numpy as np
 
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.desiderata.desiderata_checks import CHECKS, LABELS, Check, LabelledList
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, name_some
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Whole
@@ -77,6 +77,7 @@ class OutcomeRow:
         str | None,
         Heading("shortest counterexample", "for each list: its labels in ranked order, and its score"),
     ]
+    percent: Annotated[float | None, Heading("counterexamples, per cent", "of the instances")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,17 +93,6 @@ class CounterexampleRow:
 
 OUTCOMES = TableSchema.of("outcomes", "Outcome of each check", OutcomeRow)
 COUNTEREXAMPLES = TableSchema.of("counterexamples", "Counterexamples, list by list", CounterexampleRow)
-PLOT = Plot.heatmap(
-    OUTCOMES,
-    "checks",
-    title="Outcome of each check",
-    caption="Share of the random instances that are not counterexamples; a check holds only if it is 1.",
-    x="check",
-    y="measure",
-    value="share",
-    x_order=tuple(CHECKS),
-    domain=(0, 1),
-)
 
 
 @audit(
@@ -194,8 +184,9 @@ class Desiderata(Audit):
                 OUTCOMES.table(map(_outcome_row, results)),
                 COUNTEREXAMPLES.table(_counterexample_rows(results)),
             ),
-            plots=(PLOT,),
-            reading=READING,
+            plots=(_plot(results),),
+            actions=tuple(_advice(results)),
+            reading=(*READING, *(f"{check.name}: {check.statement}." for check in CHECKS.values())),
             undefined=tuple(_undefined(results)),
         )
 
@@ -299,6 +290,61 @@ def _describe(names: Sequence[str], ranked: LabelledList, score: float) -> Score
     return ScoredList(what=description, labels=", ".join(labels), score=score if np.isfinite(score) else None)
 
 
+def _plot(results: Sequence[CheckResult]) -> Plot:
+    return Plot.heatmap(
+        OUTCOMES,
+        "checks",
+        title=_title(results),
+        caption="Counterexamples in per cent of the random instances. Coloured cells are failed checks; a "
+        "check without a counterexample has no colour, and an empty cell was not tested.",
+        x="check",
+        y="measure",
+        value="percent",
+        x_order=tuple(CHECKS),
+        domain=(0, 100),
+        blank=0.0,
+    )
+
+
+def _count_failures(results: Sequence[CheckResult]) -> dict[int, list[str]]:
+    """Return the tested measures by their number of failed checks, the smallest number first."""
+    failures: dict[str, int] = {}
+    for result in results:
+        if result["undefined"] is None:
+            failures[result["measure"]] = failures.get(result["measure"], 0) + bool(result["failing"])
+    return {
+        count: [measure for measure in failures if failures[measure] == count]
+        for count in sorted({*failures.values()})
+    }
+
+
+def _title(results: Sequence[CheckResult]) -> str:
+    """Return the numbers of failed checks of the best measures and of the worst ones."""
+    measures = _count_failures(results)
+    if not measures:
+        return "No check could be run"
+    fewest, most = min(measures), max(measures)
+    best = f"{name_some(measures[fewest], 'measures')}: {fewest or 'no'} failed check{'s' * (fewest != 1)}"
+    return best if fewest == most else f"{best}; {name_some(measures[most], 'measures')}: {most}"
+
+
+def _advice(results: Sequence[CheckResult]) -> Iterator[str]:
+    """Yield what to do about failed checks."""
+    measures = _count_failures(results)
+    if not measures:
+        yield "Give a measure of two aspects, such as NLRE or `CAM(of=nDCG@10)`, and run the audit again."
+        return
+    if max(measures):
+        yield (
+            "Decide which properties your task needs, and read the counterexamples to them in the table. "
+            "A measure that fails a property that the task does not need is still suitable."
+        )
+    yield (
+        "Increase `instances` before you rely on a check without a counterexample: the search is random, and "
+        "finding none is not a proof."
+    )
+
+
 def _verdict(results: Sequence[CheckResult]) -> Iterator[str]:
     """Yield a sentence for each measure; measures that could not be tested come last."""
     tested = {result["measure"] for result in results if result["undefined"] is None}
@@ -333,6 +379,7 @@ def _outcome_row(result: CheckResult) -> OutcomeRow:
         failing=result["failing"],
         instances=result["instances"],
         counterexample="; ".join(map(_list_text, result["example"] or ())) or None,
+        percent=100 * result["failing"] / result["instances"] if result["instances"] else None,
     )
 
 

@@ -109,7 +109,8 @@ def report(
             "tau_all": summary.tau_all,
         },
         tables=(POINTS.table(points), TOPICS.table(topics)),
-        plots=PLOTS,
+        plots=_plots(points, topics),
+        actions=tuple(_advice(measure, summary)),
         reading=READING,
         undefined=tuple(_undefined(points, summary)),
     )
@@ -223,29 +224,67 @@ def _verdict(measure: str, reference: str, summary: LabellingSummary) -> Iterato
         yield f"tau first reaches {STRONG_TAU} when {summary.share_strong:.1%} of the pools are labelled."
 
 
-PLOTS = (
-    Plot.curve(
-        POINTS,
-        "tau",
-        title="Agreement with the reference as labels are added",
-        caption=f"{TAU}: tau with the selected labels, and the mean and interval of tau with the labels of "
-        f"as many random documents. {MONTE_CARLO}.",
-        x="share",
-        y="mean",
-        series="way",
-        low="low",
-        high="high",
-    ),
-    Plot.bars(
-        TOPICS,
-        "topics",
-        title="Labels by topic",
-        caption=f"Labelled documents as a share of each topic's pool of depth {DEEPEST}.",
-        x="topic",
-        y="share",
-        domain=(0.0, 1.0),
-    ),
-)
+def _advice(measure: str, summary: LabellingSummary) -> Iterator[str]:
+    """Yield how many documents to label, and how to choose them."""
+    if summary.share is None:
+        yield "Give runs that retrieve documents for topics with subtopics, and run the audit again."
+        return
+    if summary.share_strong is not None:
+        yield (
+            f"Label about {summary.share_strong:.0%} of the pools in the order of centrality if a tau of "
+            f"{STRONG_TAU} with the reference is enough."
+        )
+    else:
+        yield f"Do not replace the reference by {measure} with these labels: tau stays below {STRONG_TAU}."
+    if summary.tau is not None and summary.tau_random is not None and summary.tau <= summary.tau_random:
+        yield "Draw the documents to label at random: here the selection does not give a higher tau."
+    if summary.missed:
+        yield "Add relevant documents for the missed subtopics, for example from deeper pools."
+
+
+def _plots(points: Sequence[LabelPoint], topics: Sequence[LabelledTopicRow]) -> tuple[Plot, ...]:
+    return (
+        Plot.curve(
+            POINTS,
+            "tau",
+            title=_tau_title(points),
+            caption=f"{TAU}: tau with the selected labels, and the mean and interval of tau with the "
+            f"labels of as many random documents. {MONTE_CARLO}.",
+            x="share",
+            y="mean",
+            series="way",
+            low="low",
+            high="high",
+            reference=STRONG_TAU,
+            reference_label=f"tau {STRONG_TAU}, the aim of the paper",
+        ),
+        Plot.bars(
+            TOPICS,
+            "topics",
+            title=_topics_title(topics),
+            caption=f"Labelled documents as a share of each topic's pool of depth {DEEPEST}.",
+            x="topic",
+            y="share",
+            domain=(0.0, 1.0),
+        ),
+    )
+
+
+def _tau_title(points: Sequence[LabelPoint]) -> str:
+    last = {point.way: point.tau.mean for point in points if point.tau.mean is not None}
+    if not last:
+        return "No tau is defined"
+    return "Tau with all labels: " + ", ".join(f"{tau:.2f} {way}" for way, tau in last.items())
+
+
+def _topics_title(topics: Sequence[LabelledTopicRow]) -> str:
+    defined = [(row.share, row.topic) for row in topics if row.share is not None]
+    if not defined:
+        return "No topic has a pool"
+    (low, least), (high, most) = min(defined), max(defined)
+    return f"Topic {most} needs most labels ({high:.0%} of its pool), topic {least} fewest ({low:.0%})"
+
+
 READING = (
     "Labels come from the existing judgments. An unjudged document of a pool counts as labelled and not "
     "relevant. If an assessor found it relevant, labelling could end earlier.",

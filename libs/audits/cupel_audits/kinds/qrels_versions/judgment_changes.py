@@ -97,16 +97,6 @@ class TopicChangesRow:
 AGREEMENT = TableSchema.of("agreement", "Agreement", AgreementByAspectRow)
 CONFUSION = TableSchema.of("confusion", "Labels in both versions", ConfusionRow)
 TOPICS = TableSchema.of("topics", "Changes by topic", TopicChangesRow)
-PLOT = Plot.heatmap(
-    CONFUSION,
-    "confusion",
-    title="Labels in both versions",
-    caption="Documents by their label in each version. Documents off the diagonal have different labels.",
-    x="second",
-    y="first",
-    value="share",
-    facet="aspect",
-)
 
 
 def compare_judgments(first: Qrels, second: Qrels, topics: Collection[str]) -> JudgmentsResult:
@@ -228,7 +218,8 @@ def report(about: SubjectSummary, result: JudgmentsResult) -> AuditReport:
             CONFUSION.table(row for changes in result["aspects"] for row in _confusion_rows(changes)),
             TOPICS.table(topics),
         ),
-        plots=(PLOT,),
+        plots=(_plot(rows),),
+        actions=tuple(_advice(about, rows)),
         reading=READING,
         undefined=(*undefined, *result["lacking"]),
     )
@@ -292,4 +283,41 @@ def _confusion_rows(changes: AspectChanges) -> Iterator[ConfusionRow]:
             second=changes["labels"][second],
             pairs=documents,
             share=documents / total,
+        )
+
+
+def _plot(rows: Sequence[AgreementByAspectRow]) -> Plot:
+    return Plot.heatmap(
+        CONFUSION,
+        "confusion",
+        title=_title(rows),
+        caption="Documents by their label in each version. Documents off the diagonal have different labels.",
+        x="second",
+        y="first",
+        value="share",
+        facet="aspect",
+    )
+
+
+def _title(rows: Sequence[AgreementByAspectRow]) -> str:
+    defined = [(row.same, row.aspect) for row in rows if row.same is not None]
+    if not defined:
+        return "No document is judged in both versions"
+    same, aspect = min(defined)
+    return f"{100 * same:.1f}% of the documents judged in both versions have the same label ({aspect})"
+
+
+def _advice(about: SubjectSummary, rows: Sequence[AgreementByAspectRow]) -> Iterator[str]:
+    """Yield what to do about labels that differ."""
+    changed = [row for row in rows if row.changed]
+    if changed:
+        most = max(changed, key=lambda row: row.changed)
+        yield (
+            f"Look at the documents whose {most.aspect} label differs ({most.changed}), starting with the "
+            "topics that have most of them: unclear guidelines often concern few topics."
+        )
+    if any(row.removed or row.added for row in rows):
+        yield (
+            f"Judge the documents that only one of {about.qrels} and {about.other} contains in the other "
+            "version, or leave them out of both, before you attribute a changed order to the assessors."
         )

@@ -1,15 +1,15 @@
 """Scores, orders and significance groups of the runs under two versions of the judgments."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NotRequired, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cupel_audits.analysis.run_orders import ranks
+from cupel_audits.analysis.run_orders import STRONG, ranks
 from cupel_audits.analysis.score_matrices import collect_warnings
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema, name_some
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.board_analysis import METHOD, board_order
 from cupel_measures.comparing.corrections import groups, letters
@@ -189,7 +189,8 @@ def report(about: SubjectSummary, results: Sequence[OrderResult], *, alpha: floa
             RUNS.table(all_runs),
             RANKS.table(rank for row in all_runs for rank in _rank_rows(row, versions)),
         ),
-        plots=(_plot(versions),),
+        plots=(replace(_plot(versions), title=_title(all_runs)),),
+        actions=tuple(_advice(measures)),
         reading=READING,
         undefined=(
             *(
@@ -312,3 +313,23 @@ def _plot(versions: tuple[str, str]) -> Plot:
         x_order=versions,
         facet="measure",
     )
+
+
+def _title(runs: Sequence[RunChangesRow]) -> str:
+    """Return the run whose rank changes most by any measure."""
+    mover = max(runs, key=lambda row: abs(row.rise))
+    if not mover.rise:
+        return "No run changes its rank"
+    return f"{mover.run} moves most: from rank {mover.rank_first} to {mover.rank_second} by {mover.measure}"
+
+
+def _advice(measures: Sequence[MeasureChangesRow]) -> Iterator[str]:
+    """Yield what to do if the versions order the runs differently."""
+    changed = [row.measure for row in measures if row.tau is None or row.tau < STRONG]
+    if changed:
+        yield (
+            f"Name the version of the judgments with every result by {name_some(changed, 'measures')}, and "
+            "do not compare scores under one version with scores under the other."
+        )
+    else:
+        yield "Use one version for all runs that you compare, although the orders are similar."

@@ -9,12 +9,12 @@ import numpy as np
 from cupel_audits.analysis.lmd_selection import select_topics
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting, whole_number
-from cupel_audits.kinds.topics.topics_report import (
+from cupel_audits.kinds.topics.topics_report import report
+from cupel_audits.kinds.topics.topics_tables import (
     MeasureTopics,
     SwapDraw,
     TopicsResult,
     TopicStatistics,
-    report,
 )
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary

@@ -1,16 +1,26 @@
-"""Trial results, tables and report of the audit kind `topics`."""
+"""The report of the audit kind `topics`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, NotRequired, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
 
 from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, summarise_repeats
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
+from cupel_audits.kinds.topics.topics_findings import TopicsFindings, name_first, sufficient, zero_topics
+from cupel_audits.kinds.topics.topics_tables import (
+    RATES,
+    SIZES,
+    SUBSETS,
+    SWAP_CURVES,
+    SWAPS,
+    TOPICS,
+    MeasureTopics,
+    SizeRow,
+    SubsetRow,
+    SwapDraw,
+    SwapRow,
+    TopicRow,
+)
+from cupel_audits.report import AuditReport
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import fit_decline
-
-NAMED_TOPICS = 3
-"""Number of topics that a sentence names."""
 
 READING = (
     "The swap rate is the share of differences of a given size that another set of as many topics reverses. "
@@ -29,148 +39,7 @@ READING = (
 NO_SPREAD = "the differences between runs have no variance"
 
 
-class SwapDraw(TypedDict):
-    """Two disjoint topic sets of one size.
-
-    width: the width of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: tau-b
-    between the means over the first set and over all topics.
-    """
-
-    size: int
-    width: float
-    compared: list[int]
-    swapped: list[int]
-    tau: float | None
-
-
-TopicChoice = tuple[str, float | None]
-"""A selected topic, and tau between the means over the topics selected so far and over all topics."""
-
-
-class TopicStatistics(TypedDict):
-    """The scores of the runs on one topic. zero: number of runs that score 0. spread: standard deviation."""
-
-    mean: float
-    median: float
-    least: float
-    greatest: float
-    zero: int
-    spread: float
-    tau: float | None
-
-
-class MeasureTopics(TypedDict):
-    """Statistics of the topics by one measure; JSON-serialisable.
-
-    undefined: the reason why there is no result, or None. If it is not None, `chosen` and all fields after it
-    are missing. notes: warnings. chosen: the greedy selection. topics: the statistics of each topic, in the
-    order of the subject. variance: the variance of differences between two runs, pooled over pairs.
-    detectable: the true difference that the t-test detects. usual: whether the measure has a range of about 0
-    to 1, for which the parameter `difference` is meant. needed: the number of topics needed to detect this
-    difference.
-    """
-
-    measure: str
-    undefined: str | None
-    notes: list[str]
-    chosen: NotRequired[list[TopicChoice]]
-    topics: NotRequired[list[TopicStatistics]]
-    variance: NotRequired[float]
-    detectable: NotRequired[float | None]
-    usual: NotRequired[bool]
-    needed: NotRequired[int | None]
-
-
-class TopicsResult(TypedDict):
-    """The result of a trial: either a draw (SwapDraws of each size by measure), or one MeasureTopics."""
-
-    draw: NotRequired[dict[str, list[SwapDraw]]]
-    measure: NotRequired[MeasureTopics]
-
-
 Draws = Sequence[Mapping[str, Sequence[SwapDraw]]]
-TopicCell = Annotated[str, Heading("topic")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SwapRow:
-    """The swap rate of one bin of differences for one size of topic sets."""
-
-    measure: MeasureCell
-    difference: Annotated[
-        float, Heading("difference from", "smallest difference of means of the bin, on the first set")
-    ]
-    topics: Annotated[int, Heading("topics", "in each set")]
-    compared: Annotated[int | None, Heading("pairs compared", "over all draws; empty if extrapolated")]
-    swapped: Annotated[int | None, Heading("pairs swapped", "over all draws; empty if extrapolated")]
-    rate: Annotated[float | None, Heading("swap rate")]
-    fitted: Annotated[
-        float | None, Heading("fitted rate", "a exp(-b topics), fitted to the rates of the bin")
-    ]
-
-    @property
-    def is_extrapolated(self) -> bool:
-        return self.compared is None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SubsetRow:
-    """The correlation between the order of runs on some topics and their order on all topics."""
-
-    measure: MeasureCell
-    how: Annotated[str, Heading("selection", "chosen: greedy; drawn: random")]
-    number: Annotated[int, Heading("topics")]
-    topic: Annotated[str | None, Heading("added topic")]
-    tau: Annotated[
-        float | None,
-        Heading(
-            "tau",
-            "tau-b between means over these topics and over all topics; for random topics, its mean over "
-            "the draws",
-        ),
-    ]
-    low: Annotated[float | None, Heading("from", "95 per cent interval of the mean over the draws")] = None
-    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the draws")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopicRow:
-    """The scores of the runs on one topic by one measure."""
-
-    measure: MeasureCell
-    topic: TopicCell
-    median: Annotated[float, Heading("median score", "over runs")]
-    mean: Annotated[float, Heading("mean score", "over runs")]
-    least: Annotated[float, Heading("lowest score")]
-    greatest: Annotated[float, Heading("highest score")]
-    zero: Annotated[int, Heading("runs with score 0")]
-    spread: Annotated[float, Heading("standard deviation", "of the runs")]
-    tau: Annotated[
-        float | None, Heading("tau", "tau-b between the order of runs on the topic and on all topics")
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SizeRow:
-    """Topic set sizes by one measure."""
-
-    measure: MeasureCell
-    deviation: Annotated[
-        float, Heading("standard deviation", "of differences between two runs, pooled over pairs")
-    ]
-    detectable: Annotated[
-        float | None,
-        Heading("detectable difference", "by a paired t-test on these topics, with power 0.8"),
-    ]
-    needed: Annotated[
-        int | None, Heading("topics needed", "for the given difference; empty if more than a million")
-    ]
-
-
-SWAPS = TableSchema.of("swaps", "Swap rates by number of topics and difference", SwapRow)
-SUBSETS = TableSchema.of("subsets", "Orders of runs by subsets of the topics", SubsetRow)
-TOPICS = TableSchema.of("topics", "Scores by topic", TopicRow)
-SIZES = TableSchema.of("sizes", "Topic set sizes", SizeRow)
 
 
 def report(
@@ -188,6 +57,9 @@ def report(
     lasting = {
         measure: _lasting_difference(rates, measure, error) for measure in (about.measures if draws else ())
     }
+    findings = TopicsFindings(
+        about=about, error=error, rates=rates, lasting=lasting, subsets=subsets, measures=[*defined.values()]
+    )
     return AuditReport(
         verdict=tuple(
             sentence
@@ -204,11 +76,14 @@ def report(
             SUBSETS.table(subsets),
             TOPICS.table(row for result in defined.values() for row in _topic_rows(about, result)),
             SIZES.table(map(_size_row, defined.values())),
+            RATES.table(findings.rates_by_difference),
+            SWAP_CURVES.table(findings.swap_curves),
         ),
-        plots=_plots(error),
+        plots=findings.plots,
         reading=READING,
         undefined=tuple(_undefined(draws, lasting, measures, error)),
         warnings=warnings,
+        actions=tuple(findings.advice(difference)),
     )
 
 
@@ -303,12 +178,6 @@ def _size_row(result: MeasureTopics) -> SizeRow:
     )
 
 
-def _sufficient(selected: Sequence[TopicChoice]) -> int | None:
-    """Return the smallest number of selected topics at which tau with all topics is at least STRONG."""
-    taus = [tau for _, tau in selected]
-    return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
-
-
 def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, error: float) -> Iterator[str]:
     if least is not None:
         size = f"a difference of means of {least:g} or more" if least else "a difference of means of any size"
@@ -337,7 +206,7 @@ def _subset_sentences(
 
 
 def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterator[str]:
-    measure, enough, number = result["measure"], _sufficient(result["chosen"]), len(result["chosen"])
+    measure, enough, number = result["measure"], sufficient(result["chosen"]), len(result["chosen"])
     order = f"the runs as all {len(about.topics)} do"
     if enough is not None:
         topics = "1 selected topic orders" if enough == 1 else f"{enough} selected topics order"
@@ -363,29 +232,15 @@ def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, differ
 def _describe_topics(about: SubjectSummary, result: MeasureTopics) -> str:
     if not any(scores["spread"] for scores in result["topics"]):
         return "all runs have the same score on each topic"
-    zero = _zero_topics(about, result)
-    hard = _name_first(about, result, lambda scores: (scores["median"], scores["mean"]))
-    wide = _name_first(about, result, lambda scores: (-scores["spread"],))
+    zero = zero_topics(about, result)
+    hard = name_first(about, result, lambda scores: (scores["median"], scores["mean"]))
+    wide = name_first(about, result, lambda scores: (-scores["spread"],))
     where = "on topic " + zero[0] if len(zero) == 1 else f"on {len(zero)} topics"
     all_zero = f"; {where} all runs score 0" if zero else ""
     return (
         f"the topics with the lowest median scores are {hard}{all_zero}; the topics with the largest "
         f"standard deviations are {wide}"
     )
-
-
-def _zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
-    """Return the topics on which all runs score 0."""
-    topics = zip(about.topics, result["topics"], strict=True)
-    return [topic for topic, scores in topics if scores["zero"] == len(about.runs)]
-
-
-def _name_first(
-    about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicStatistics], tuple[float, ...]]
-) -> str:
-    """Return the ids of the first topics when sorted by `key`; topics with equal keys keep their order."""
-    order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
-    return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
 
 
 def _numbers(
@@ -402,10 +257,10 @@ def _numbers(
         for number, (_, tau) in enumerate(chosen, 1):
             if number % 5 == 0:
                 numbers[f"greedy({measure})@{number}"] = tau
-        numbers[f"enough({measure})"] = _sufficient(chosen)
+        numbers[f"enough({measure})"] = sufficient(chosen)
         numbers[f"needed({measure})"] = result.get("needed")
         numbers[f"smallest({measure})"] = result.get("detectable")
-        numbers[f"zero_topics({measure})"] = len(_zero_topics(about, result)) if is_defined else None
+        numbers[f"zero_topics({measure})"] = len(zero_topics(about, result)) if is_defined else None
     return numbers
 
 
@@ -426,46 +281,3 @@ def _undefined(
             yield f"smallest({result['measure']}): {why}"
         elif not result["usual"]:
             yield f"needed({result['measure']}): the given difference applies only to measures from 0 to 1"
-
-
-def _plots(error: float) -> tuple[Plot, ...]:
-    return (
-        Plot.curve(
-            SWAPS,
-            "swaps",
-            title="Swap rates",
-            caption="Swap rate by number of topics, fitted by an exponential. Each line is a bin of "
-            "differences, named by its lower bound. The last points, for all topics, are extrapolated.",
-            x="topics",
-            y="fitted",
-            series="difference",
-            domain=(0, 0.5),
-            reference=error,
-            facet="measure",
-        ),
-        Plot.curve(
-            SUBSETS,
-            "subsets",
-            title="Orders of runs by subsets of the topics",
-            caption="tau-b with the order on all topics, for greedily selected topics and for random topics. "
-            "The 95 per cent interval of the mean over the draws covers only the random error of drawing "
-            "from these topics; it narrows with more draws.",
-            x="number",
-            y="tau",
-            series="how",
-            low="low",
-            high="high",
-            reference=STRONG,
-            facet="measure",
-        ),
-        Plot.points(
-            TOPICS,
-            "topics",
-            title="Difficulty and spread of the topics",
-            caption="Median score and standard deviation over the runs.",
-            x="median",
-            y="spread",
-            label="topic",
-            facet="measure",
-        ),
-    )

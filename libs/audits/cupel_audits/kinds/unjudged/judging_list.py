@@ -186,7 +186,8 @@ def report(about: SubjectSummary, depth: int, most: int, results: Mapping[int, T
             SHARES.table(shares),
             TOPICS.table(_topic_rows(about, results)),
         ),
-        plots=PLOTS,
+        plots=_plots(depth, candidates, shares, total),
+        actions=tuple(_advice(about, candidates, total)),
         reading=READING,
         undefined=(*_skipped_measures(about, candidates), *_undefined_shares(shares)),
         warnings=(*about.cautions, *_unexamined(results)),
@@ -326,7 +327,7 @@ def _describe_list(
         share, first = math.fsum(candidate.influence for candidate in candidates) / total, candidates[0]
         yield (
             f"The listed documents ({len(candidates)}) have {share:.0%} of the influence of all examined "
-            f"documents. Judge {first.document} of topic {first.topic} first: if it is highly relevant, "
+            f"documents. If {first.document} of topic {first.topic} is highly relevant, "
             f"{first.describe_change(about)}."
         )
 
@@ -355,28 +356,72 @@ def _unexamined(results: Mapping[int, TopicTrial]) -> Iterator[str]:
         )
 
 
-PLOTS = (
-    Plot.curve(
-        DOCUMENTS,
-        "share",
-        title="Cumulative influence of the list",
-        caption="Influence of the first documents of the list, as a share of the influence of all examined "
-        "documents.",
-        x="place",
-        y="share",
-        domain=(0.0, 1.0),
-    ),
-    Plot.bars(
-        SHARES,
-        "unjudged",
-        title="Unjudged share of each run's first documents",
-        caption="Share of each run's first documents that are unjudged, by depth.",
-        x="run",
-        y="share",
-        series="depth",
-        domain=(0.0, 1.0),
-    ),
-)
+def _advice(about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float) -> Iterator[str]:
+    """Yield which documents to judge, and how to report until they are judged."""
+    if candidates and total:
+        first = candidates[0]
+        yield (
+            f"Judge {first.document} of topic {first.topic} first: if it is highly relevant, "
+            f"{first.describe_change(about)}."
+        )
+        yield (
+            "Download the table of documents, judge them in this order, and run the audit again: influences "
+            "change with every judgment."
+        )
+        yield "Until then, report the unjudged share beside the scores, or use a measure such as Bpref."
+    else:
+        yield "No judgment is needed for the order of these runs. Run the audit again when a run is added."
+
+
+def _plots(
+    depth: int, candidates: Sequence[JudgingCandidate], shares: Sequence[ShareRow], total: float
+) -> tuple[Plot, ...]:
+    return (
+        Plot.curve(
+            DOCUMENTS,
+            "share",
+            title=_influence_title(candidates, total),
+            caption="Influence of the first documents of the list, as a share of the influence of all "
+            "examined documents.",
+            x="place",
+            y="share",
+            domain=(0.0, 1.0),
+        ),
+        Plot.bars(
+            SHARES,
+            "unjudged",
+            title=_shares_title(depth, shares),
+            caption="Share of each run's first documents that are unjudged, by depth.",
+            x="run",
+            y="share",
+            series="depth",
+            domain=(0.0, 1.0),
+        ),
+    )
+
+
+def _influence_title(candidates: Sequence[JudgingCandidate], total: float) -> str:
+    if not candidates or not total:
+        return "No examined document has influence on the order of runs"
+    first = candidates[:FIRST_PLACES]
+    share = math.fsum(candidate.influence for candidate in first) / total
+    number = "first document has" if len(first) == 1 else f"first {len(first)} documents have"
+    return f"The {number} {share:.0%} of the influence of all examined documents"
+
+
+def _shares_title(depth: int, shares: Sequence[ShareRow]) -> str:
+    deepest = max(row.depth for row in shares)
+    at_depth = [row for row in shares if row.depth == min(depth, deepest) and row.share is not None]
+    worst = max(at_depth, key=lambda row: row.share or 0, default=None)
+    if worst is None:
+        return "No run retrieves a document"
+    if not worst.share:
+        return f"All of the first {worst.depth} documents of every run are judged"
+    return f"{worst.run} has the largest unjudged share: {worst.share:.0%} of its first {worst.depth}"
+
+
+FIRST_PLACES = 10
+"""Number of documents of the list in the title of the plot of influence."""
 READING = (
     "A document has influence if judging it could reduce the lead of a run over the next one, or break a "
     "tie. Each document alone is assumed to be highly relevant. Most documents will turn out not to be "

@@ -175,9 +175,18 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
     for subject, reasons in (
         ("the interval of the difference is", [pair.difference.undefined for pair in comparison.differences]),
         ("p is", [pair.test.undefined for pair in comparison.differences]),
-        ("the effect size is", [pair.effect.undefined for pair in comparison.differences]),
+        ("the effect size is", [_effect_reason(pair, has_value=False) for pair in comparison.differences]),
+        (
+            "the interval of the effect size is",
+            [_effect_reason(pair, has_value=True) for pair in comparison.differences],
+        ),
     ):
         yield from _reasons(subject, list(zip(names, reasons, strict=True)))
+
+
+def _effect_reason(pair: Difference, *, has_value: bool) -> str | None:
+    """Return why the effect size is undefined, or with has_value, why only its interval is undefined."""
+    return pair.effect.undefined if (pair.effect.value is not None) is has_value else None
 
 
 def _pair_name(result: ComparisonResult, pair: Difference) -> str:
@@ -330,8 +339,10 @@ def _format_letters(groups: Sequence[int]) -> str:
 
 
 def _format_effect(pair: Difference) -> str:
-    if pair.effect.value is None or pair.effect.interval is None:
+    if pair.effect.value is None:
         return UNDEFINED
+    if pair.effect.interval is None:
+        return f"{pair.effect.value:+.2f}"
     low, high = pair.effect.interval
     return f"{pair.effect.value:+.2f} [{low:+.2f}, {high:+.2f}]"
 

@@ -2,8 +2,8 @@
 
 An interval has the same level as its test. If p is corrected by Holm's method, the intervals are simultaneous
 by Bonferroni's inequality. Simultaneous tests use the max-T quantile or Tukey's quantile for the intervals
-too. If only a later step of a step-down correction finds a pair significant, only the part of its interval
-with the sign of the difference is kept.
+too. If only a later step of a step-down correction finds a pair significant, its interval would contradict
+the verdict and is undefined: an interval that is cut at 0 would not have its confidence.
 """
 
 import math
@@ -18,7 +18,7 @@ from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsd
 from cupel_measures.comparing.corrections import CORRECTIONS
 from cupel_measures.comparing.differences.comparison_choices import HSD, NO_CORRECTION, Choices, Pair
 from cupel_measures.comparing.differences.inverted_randomisation import randomisation_interval
-from cupel_measures.comparing.outcomes import LARGEST, Outcome, scale_warnings, undefined_reason
+from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import Interval, intervals, randomisations
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, rank_test
@@ -30,6 +30,7 @@ from cupel_measures.model import Floats
 AGREEING = ("t", "randomisation")
 """Paired tests of the mean: only their intervals can agree with the verdicts."""
 NO_BOUND = "with so few topics or replicates, no difference can be excluded"
+LATER_STEP = "only a later step of the test finds the difference significant: its sign, but not its size"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,8 @@ def _paired_intervals(
         if interval.value is None:
             result = replace(interval, undefined=test.undefined)
         elif choices.test_name in AGREEING and choices.interval == "t" and test.p is not None:
-            result = _agreeing(interval, column, level, is_significant, choices)
+            is_later = is_significant and test.p > level * (1 + CLOSE)
+            result = _agreeing(interval, column, level, is_significant, is_later, choices)
         if result is not interval and result.value is not None:
             error = float(np.std(column, ddof=1)) / len(column) ** 0.5
             confidence = _effect_level(result, error, len(column))
@@ -135,16 +137,23 @@ def _paired_intervals(
 
 
 def _agreeing(
-    interval: Interval, column: Floats, level: float, is_significant: bool, choices: Choices
+    interval: Interval,
+    column: Floats,
+    level: float,
+    is_significant: bool,
+    is_later: bool,
+    choices: Choices,
 ) -> Interval:
     """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
 
-    For the randomisation test, the replacement is the interval that inverts the test. A bound that still
-    contradicts the verdict is moved to 0, or to the float next to 0. This can happen in later steps of Holm's
-    correction.
+    For the randomisation test, the replacement is the interval that inverts the test. It contradicts the
+    verdict at most by rounding errors. is_later: whether only a later step of Holm's correction finds the
+    difference significant; its interval is then undefined.
     """
     if interval.value is None or interval.low is None or excludes_zero(interval) == is_significant:
         return interval
+    if is_later:
+        return Interval(interval.value, None, None, LATER_STEP)
     low, high = interval.low, interval.high
     if choices.test_name == "randomisation":
         low, high = randomisation_interval(column, level=level, flips=choices.replicates, seed=choices.seed)
@@ -270,6 +279,7 @@ def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair])
         for place, pair in enumerate(zip(result.first.tolist(), result.second.tolist(), strict=True))
     }
     low, high = _bounds(result)
+    only_later = result.only_later_step if isinstance(result, MaxT) else np.zeros(len(low), dtype=bool)
     statistic = result.t if isinstance(result, MaxT) else result.difference
     results = []
     for a, b in columns:
@@ -288,6 +298,8 @@ def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair])
         else:
             error = float(np.std(values[:, a] - values[:, b], ddof=1)) / len(values) ** 0.5
         interval = _bounded(value, *ends)
+        if only_later[place]:
+            interval = Interval(value, None, None, LATER_STEP)
         results.append(
             TestedDifference(
                 outcome=outcome,
@@ -317,7 +329,7 @@ def _effect_level(interval: Interval, error: float, topics: int) -> float:
 
 
 def _bounds(result: AllPairs | MaxT) -> tuple[Floats, Floats]:
-    """Return the bounds of first - second; they exclude 0 exactly if the pair differs significantly."""
+    """Return the simultaneous bounds of first - second."""
     if isinstance(result, MaxT):
         return result.intervals
     width = result.width or 0.0

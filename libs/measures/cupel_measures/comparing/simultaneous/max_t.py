@@ -2,7 +2,8 @@
 
 All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
 2005). Unlike randomised Tukey HSD, the tests do not assume that all differences have the same variance. With
-about ten topics or more they keep the probability of any false positive near alpha.
+about ten topics or more they keep the probability of any false positive near alpha, unless some systems have
+strongly skewed scores and others do not (`libs/measures/CALIBRATION.md`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,22 +55,27 @@ class MaxT:
     def intervals(self) -> tuple[Floats, Floats]:
         """Lower and upper bounds, float64[pairs] each, of the simultaneous intervals of the differences.
 
-        Each is difference +- critical * error. An interval excludes 0 exactly if the pair differs
-        significantly. If only a later step of the test finds the pair significant, only the part of the
-        interval with the sign of the difference is kept. Bounds are infinite if there are too few topics.
+        Each is difference +- critical * error. An interval excludes 0 exactly if the first step of the test
+        finds the pair significant. If only a later step does, the interval contains 0: with probability
+        1 - alpha all intervals contain the true differences, and intervals that the later steps shorten would
+        not (Stefansson, Kim and Hsu 1988). Bounds are infinite if there are too few topics.
         """
         width = np.zeros_like(self.error)
         np.multiply(self.critical, self.error, out=width, where=self.error > 0)
         width = np.where((self.error == 0) & ~self.differs & np.isinf(self.t), np.inf, width)
-        return agreeing_bounds(
-            self.difference, self.difference - width, self.difference + width, self.differs
-        )
+        low, high = self.difference - width, self.difference + width
+        return agreeing_bounds(self.difference, low, high, self.differs & ~self.only_later_step)
+
+    @property
+    def only_later_step(self) -> Mask:
+        """bool[pairs]: whether a later step of the test finds the pair significant, but not the first."""
+        return np.asarray(self.differs & (np.abs(self.t) <= self.critical))
 
 
 def agreeing_bounds(difference: Floats, low: Floats, high: Floats, differs: Mask) -> tuple[Floats, Floats]:
     """Return bounds that exclude 0 exactly where the difference is significant, float64[pairs] each.
 
-    Cutting the interval of a significant difference at 0 removes only values that the test rejects.
+    This is for bounds that contradict their test only by rounding errors.
     """
     next_to_zero = np.nextafter(0.0, difference)
     low = np.where(differs & (difference > 0), np.maximum(low, next_to_zero), low)

@@ -1,0 +1,204 @@
+"""Tables, plots and advice of the audit kind `discriminative_power`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from cupel_audits.report import Heading, MeasureCell, Plot, TableSchema
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRow:
+    """The discriminative power of one measure."""
+
+    measure: MeasureCell
+    percent: Annotated[
+        float | None, Heading("power in percent", "share of the pairs of runs that differ significantly")
+    ]
+    significant: Annotated[int | None, Heading("significant", "number of pairs that differ significantly")]
+    pairs: Annotated[int | None, Heading("pairs", "number of pairs: S (S - 1) / 2 for S runs")]
+    smallest: Annotated[float | None, Heading("smallest significant", "difference of means")]
+    greatest: Annotated[float | None, Heading("largest not significant", "difference of means")]
+    detectable: Annotated[
+        float | None,
+        Heading(
+            "detectable difference",
+            "true difference that a paired t-test at alpha detects on these topics with the given power "
+            "(default: 0.8)",
+        ),
+    ]
+    required: Annotated[
+        float | None,
+        Heading("required difference", "estimated difference of means that reaches an ASL below alpha"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLevelRow:
+    """The discriminative power of one measure at one significance level."""
+
+    measure: MeasureCell
+    alpha: Annotated[float, Heading("alpha")]
+    percent: Annotated[float, Heading("power in percent", "share of the pairs with an ASL below alpha")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignRow:
+    """The detectable difference of one measure for one number of topics."""
+
+    measure: MeasureCell
+    topics: Annotated[int, Heading("topics")]
+    detectable: Annotated[
+        float | None,
+        Heading(
+            "detectable difference",
+            "true difference that a paired t-test at alpha detects on so many topics with the given power",
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelRow:
+    """The achieved significance level of one pair of runs by one measure."""
+
+    measure: MeasureCell
+    rank: Annotated[
+        int, Heading("rank of the pair", "1 for the largest ASL; ties are in the order of the runs")
+    ]
+    first: Annotated[str, Heading("first run")]
+    second: Annotated[str, Heading("second run")]
+    asl: Annotated[float, Heading("ASL", "achieved significance level")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementRow:
+    """The pairs of runs that differ significantly by two measures, and the difference of the powers."""
+
+    first: Annotated[str, Heading("first measure")]
+    second: Annotated[str, Heading("second measure")]
+    both: Annotated[int, Heading("both", "pairs that differ significantly by both, in the same direction")]
+    only_first: Annotated[
+        int, Heading("first only", "pairs that differ significantly by the first measure only")
+    ]
+    only_second: Annotated[
+        int, Heading("second only", "pairs that differ significantly by the second measure only")
+    ]
+    opposite: Annotated[
+        int, Heading("opposite", "pairs that differ significantly by both, in opposite directions")
+    ]
+    difference: Annotated[
+        float, Heading("difference of power", "first minus second measure, in percentage points")
+    ]
+    low: Annotated[
+        float | None, Heading("from", "95 per cent interval of the difference: sampling error of the topics")
+    ]
+    high: Annotated[
+        float | None, Heading("to", "95 per cent interval of the difference: sampling error of the topics")
+    ]
+
+
+MEASURES = TableSchema.of("measures", "Discriminative power of each measure", PowerRow)
+POWER_LEVELS = TableSchema.of("levels", "Power at other significance levels", PowerLevelRow)
+AGREEMENT = TableSchema.of(
+    "agreement", "Pairs of runs that differ significantly by two measures", AgreementRow
+)
+DESIGNS = TableSchema.of("designs", "Detectable difference by number of topics", DesignRow)
+CURVE = TableSchema.of("asl", "Achieved significance level of each pair of runs", LevelRow)
+
+
+def draw_plots(
+    rows: Sequence[PowerRow], levels: Sequence[PowerLevelRow], designs: Sequence[DesignRow], alpha: float
+) -> tuple[Plot, ...]:
+    return (
+        Plot.bars(
+            MEASURES,
+            "power",
+            title=_power_title(rows, alpha),
+            caption="Pairs of runs that differ significantly by each measure, in percent of all pairs.",
+            x="measure",
+            y="percent",
+            domain=(0, 100),
+        ),
+        Plot.curve(
+            POWER_LEVELS,
+            "levels",
+            title=_levels_title(levels),
+            caption="Pairs of runs that differ significantly at each level, in percent of all pairs.",
+            x="alpha",
+            y="percent",
+            series="measure",
+            domain=(0, 100),
+        ),
+        Plot.curve(
+            DESIGNS,
+            "designs",
+            title=_designs_title(designs),
+            caption="True difference that a paired t-test at alpha detects with the given power.",
+            x="topics",
+            y="detectable",
+            series="measure",
+        ),
+        Plot.curve(
+            CURVE,
+            "asl",
+            title=_power_title(rows, alpha, "of the pairs have an ASL"),
+            caption="Achieved significance level (ASL) of each pair of runs, sorted.",
+            x="rank",
+            y="asl",
+            series="measure",
+            domain=(0, 1),
+            reference=alpha,
+            reference_label=f"alpha {alpha:g}",
+        ),
+    )
+
+
+def _power_title(rows: Sequence[PowerRow], alpha: float, what: str = "") -> str:
+    """Return the highest and the lowest power, such as "40% of the pairs differ by AP, 20% by P@10"."""
+    defined = sorted(((row.percent, row.measure) for row in rows if row.percent is not None), reverse=True)
+    if not defined:
+        return "The power is undefined for every measure"
+    what = f"{what} below {alpha:g}" if what else f"of the pairs differ significantly at alpha {alpha:g}"
+    (high, most), (low, fewest) = defined[0], defined[-1]
+    lowest = "" if len(defined) == 1 else f", {low:.1f}% by {fewest}"
+    return f"{high:.1f}% {what} by {most}{lowest}"
+
+
+def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
+    """Return how far the power of the first measure depends on alpha."""
+    if not levels:
+        return "The power is undefined for every measure"
+    of_first = [row for row in levels if row.measure == levels[0].measure]
+    low, high = min(of_first, key=lambda row: row.alpha), max(of_first, key=lambda row: row.alpha)
+    return (
+        f"By {low.measure}, {low.percent:.1f}% of the pairs differ significantly at alpha {low.alpha:g}, and "
+        f"{high.percent:.1f}% at {high.alpha:g}"
+    )
+
+
+def _designs_title(designs: Sequence[DesignRow]) -> str:
+    """Return the smallest detectable difference for the largest number of topics."""
+    defined = [row for row in designs if row.detectable is not None]
+    if not defined:
+        return "No detectable difference is defined"
+    most = max(row.topics for row in defined)
+    best = min((row for row in defined if row.topics == most), key=lambda row: row.detectable or 0)
+    return f"{most} topics detect a true difference of {best.detectable:.3g} by {best.measure}"
+
+
+def advise(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow]) -> Iterator[str]:
+    """Yield what to do about differences that the topics cannot show."""
+    required = [(row.required, row.measure) for row in rows if row.required is not None]
+    if required:
+        clauses = [f"{difference:.3f} by {measure}" for difference, measure in required]
+        yield (
+            f"Expect an observed difference to be significant only from about {', '.join(clauses)} (required "
+            "difference). For smaller ones, test the pair and report p."
+        )
+    if any(row.detectable is not None for row in rows):
+        yield "Choose the number of topics of a new collection by the table of detectable differences."
+    if any(row.low is not None and row.high is not None and row.low <= 0 <= row.high for row in agreement):
+        yield (
+            "Do not choose between measures by power alone where the interval of the difference includes 0. "
+            "A measure with high power may still measure the wrong thing."
+        )

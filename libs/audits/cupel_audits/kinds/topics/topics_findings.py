@@ -1,0 +1,251 @@
+"""Plots and advice of the audit kind `topics`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cupel_audits.analysis.run_orders import STRONG, STRONG_LABEL
+from cupel_audits.kinds.topics.topics_tables import (
+    RATES,
+    SUBSETS,
+    SWAP_CURVES,
+    TOPICS,
+    MeasureTopics,
+    RateRow,
+    SubsetRow,
+    SwapRow,
+    TopicChoice,
+    TopicStatistics,
+)
+from cupel_audits.report import Plot
+from cupel_audits.subject import SubjectSummary
+
+NAMED_TOPICS = 3
+"""Number of topics that a sentence names."""
+DRAWN_BINS = 5
+"""Number of bins of differences in the plot of swap rates by number of topics."""
+MOST_CLAUSES = 2
+"""The most measures that a title describes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsFindings:
+    """The findings on all measures, with the plots that show them.
+
+    error: acceptable swap rate. rates: swap rates of all measures. lasting: by measure, the smallest
+    difference from which on the extrapolated swap rates are acceptable. measures: the defined ones.
+    """
+
+    about: SubjectSummary
+    error: float
+    rates: Sequence[SwapRow]
+    lasting: Mapping[str, float | None]
+    subsets: Sequence[SubsetRow]
+    measures: Sequence[MeasureTopics]
+
+    @cached_property
+    def rates_by_difference(self) -> list[RateRow]:
+        """Return the rates observed on the largest drawn sets, and those extrapolated to all topics."""
+        rows: list[RateRow] = []
+        for measure in self.about.measures:
+            of_measure = [row for row in self.rates if row.measure == measure]
+            largest = max((row.topics for row in of_measure if not row.is_extrapolated), default=0)
+            for row in of_measure:
+                if row.is_extrapolated:
+                    rows.append(self._rate(row, f"extrapolated to {row.topics} topics", row.fitted))
+                elif row.topics == largest:
+                    rows.append(self._rate(row, f"observed on {row.topics} topics", row.rate))
+        return sorted(rows, key=lambda row: (self.about.measures.index(row.measure), row.which[0] == "e"))
+
+    @staticmethod
+    def _rate(row: SwapRow, which: str, rate: float | None) -> RateRow:
+        return RateRow(measure=row.measure, which=which, difference=row.difference, rate=rate)
+
+    @cached_property
+    def swap_curves(self) -> list[SwapRow]:
+        """Return the rates of about DRAWN_BINS bins of each measure, up to the first lasting difference."""
+        rows: list[SwapRow] = []
+        for measure in self.about.measures:
+            of_measure = [row for row in self.rates if row.measure == measure]
+            bins = list(dict.fromkeys(row.difference for row in of_measure if row.is_extrapolated))
+            least = self.lasting.get(measure)
+            last = bins.index(least) if least in bins else len(bins) - 1
+            places = {round(last * step / (DRAWN_BINS - 1)) for step in range(DRAWN_BINS)}
+            drawn = {bins[place] for place in places if 0 <= place < len(bins)}
+            rows.extend(row for row in of_measure if row.difference in drawn)
+        return rows
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        acceptable = {"reference": self.error, "reference_label": f"acceptable: {100 * self.error:g}%"}
+        return (
+            Plot.curve(
+                RATES,
+                "rates",
+                title=self._rates_title(),
+                caption="Swap rate by difference of means: observed on the largest drawn sets of topics, and "
+                "extrapolated to all topics. The verdict uses the extrapolated rates.",
+                x="difference",
+                y="rate",
+                series="which",
+                domain=(0, 0.5),
+                facet="measure",
+                **acceptable,  # type: ignore[arg-type]
+            ),
+            Plot.curve(
+                SWAP_CURVES,
+                "swaps",
+                title=self._curves_title(),
+                caption="Points are observed swap rates; lines are fitted to them by an exponential. Each "
+                "line is a bin of differences, named by its lower bound. The end of a line, without a point, "
+                "is extrapolated to all topics.",
+                x="topics",
+                y="fitted",
+                observed="rate",
+                series="difference",
+                domain=(0, 0.5),
+                facet="measure",
+                **acceptable,  # type: ignore[arg-type]
+            ),
+            Plot.curve(
+                SUBSETS,
+                "subsets",
+                title=self._subsets_title(),
+                caption="tau-b with the order on all topics, for greedily selected topics and for random "
+                "topics. The 95 per cent interval of the mean over the draws covers only the random error of "
+                "drawing from these topics; it narrows with more draws.",
+                x="number",
+                y="tau",
+                series="how",
+                low="low",
+                high="high",
+                reference=STRONG,
+                reference_label=STRONG_LABEL,
+                facet="measure",
+            ),
+            Plot.points(
+                TOPICS,
+                "topics",
+                title=self._topics_title(),
+                caption="Median score and standard deviation over the runs, by topic.",
+                x="median",
+                y="spread",
+                label="topic",
+                facet="measure",
+            ),
+        )
+
+    def _rates_title(self) -> str:
+        clauses = [
+            f"{'all differences' if not least else f'differences of {least:g} or more'} by {measure}"
+            for measure, least in self.lasting.items()
+            if least is not None
+        ]
+        limit = f"a swap rate of at most {100 * self.error:g}%"
+        if not clauses:
+            return f"Differences of every size have a swap rate above {100 * self.error:g}%"
+        return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
+
+    def _curves_title(self) -> str:
+        """Return how far the rates of the smallest drawn differences fall."""
+        if not self.swap_curves:
+            return "No swap rate could be fitted"
+        first = self.swap_curves[0]
+        same = [
+            row
+            for row in self.swap_curves
+            if (row.measure, row.difference) == (first.measure, first.difference) and row.fitted is not None
+        ]
+        if not same:
+            return "No swap rate could be fitted"
+        return (
+            f"The smallest differences by {first.measure} are reversed in {same[0].fitted:.0%} of "
+            f"comparisons with {same[0].topics} topics, and in {same[-1].fitted:.0%} with {same[-1].topics}"
+        )
+
+    def _subsets_title(self) -> str:
+        clauses = []
+        for result in self.measures:
+            chosen = sufficient(result["chosen"])
+            drawn = next(
+                (
+                    row.number
+                    for row in self.subsets
+                    if (row.measure, row.how) == (result["measure"], "drawn") and (row.tau or 0) >= STRONG
+                ),
+                None,
+            )
+            most = max((row.number for row in self.subsets if row.how == "drawn"), default=0)
+            random = f"more than {most} random" if drawn is None else f"{drawn} random"
+            count = len(result["chosen"])
+            selected = f"more than {count} selected" if chosen is None else f"{chosen} selected"
+            clauses.append(f"{selected} or {random} by {result['measure']}")
+        if not clauses:
+            return "No measure has a defined order"
+        return f"Topics needed for a tau of {STRONG}: {_join(clauses)}"
+
+    def _topics_title(self) -> str:
+        if not self.measures:
+            return "No measure has a defined order"
+        result = self.measures[0]
+        hard = name_first(self.about, result, lambda scores: (scores["median"], scores["mean"]))
+        return f"Topics {hard} have the lowest median scores by {result['measure']}"
+
+    def advice(self, difference: float) -> Iterator[str]:
+        """Yield what to do. difference: the true difference that the t-test is to detect."""
+        settled = [f"{least:g} ({name})" for name, least in self.lasting.items() if least]
+        if settled:
+            yield (
+                f"Do not draw conclusions from differences of means below {_join(settled)}: other topics "
+                "often reverse them."
+            )
+        topics = len(self.about.topics)
+        scarce = [
+            (result["needed"], result["measure"])
+            for result in self.measures
+            if (result.get("needed") or 0) > topics
+        ]
+        if scarce:
+            needed, measure = min(scarce)
+            yield (
+                f"Create {needed} topics to detect a true difference of {difference:g} by {measure}; there "
+                f"are {topics}. {'' if len(scarce) == 1 else 'Other measures need more.'}".rstrip()
+            )
+        zero = [
+            (topic, result["measure"])
+            for result in self.measures
+            for topic in zero_topics(self.about, result)
+        ]
+        if zero:
+            yield (
+                f"Check topic {zero[0][0]}, on which all runs score 0 by {zero[0][1]}: it may lack relevant "
+                "judgments, and it lowers all means."
+            )
+        yield (
+            "Do not leave topics out because a selection of them orders these runs well: a selection with "
+            "all scores known may order other runs worse."
+        )
+
+
+def _join(clauses: Sequence[str], comma: str = "; ") -> str:
+    return comma.join(clauses[:MOST_CLAUSES]) + ("; …" if len(clauses) > MOST_CLAUSES else "")
+
+
+def sufficient(selected: Sequence[TopicChoice]) -> int | None:
+    """Return the smallest number of selected topics at which tau with all topics is at least STRONG."""
+    taus = [tau for _, tau in selected]
+    return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
+
+
+def zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
+    """Return the topics on which all runs score 0."""
+    topics = zip(about.topics, result["topics"], strict=True)
+    return [topic for topic, scores in topics if scores["zero"] == len(about.runs)]
+
+
+def name_first(
+    about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicStatistics], tuple[float, ...]]
+) -> str:
+    """Return the ids of the first topics when sorted by `key`; topics with equal keys keep their order."""
+    order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
+    return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
