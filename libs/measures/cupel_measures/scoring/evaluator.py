@@ -242,7 +242,10 @@ def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> 
 
 
 def list_unsupported(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
-    """Return a sentence for each measure that `qrels` does not support, with the reason."""
+    """Return a sentence for each measure that `qrels` does not support.
+
+    The sentence has the reason.
+    """
     sentences = []
     for measure in measures:
         try:

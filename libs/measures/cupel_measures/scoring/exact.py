@@ -61,7 +61,7 @@ def total(values: Sequence[Exact]) -> Fraction:
 
 
 def over_common_denominator(values: Sequence[Exact]) -> tuple[list[int], int]:
-    """Return the numerators of `values` over a common denominator, and this denominator.
+    """Return the numerators of `values` and their common denominator.
 
     It is the least common denominator, except for `Shares`.
     """

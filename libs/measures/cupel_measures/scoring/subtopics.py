@@ -1,4 +1,4 @@
-"""Judgments by subtopic, the rows of a joined run with them, and greedy ideal rankings.
+"""Judgments by subtopic, joined runs with them, and greedy ideal rankings.
 
 Only subtopics with a relevant document count. A *slot* is the number of such a subtopic. The same subtopic id
 in two topics denotes two subtopics, so it has two slots. Slots ascend by topic, then by subtopic id.
