@@ -72,6 +72,15 @@ class AnalysisState(OpenEnum):
     UNDEFINED = "undefined"
 
 
+class MeasurementScale(OpenEnum):
+    """The measurement scale of a measure's values."""
+
+    INTERVAL = "interval"
+    ORDINAL = "ordinal"
+    NEITHER = "neither"
+    COUNT = "count"
+
+
 class TokenScope(OpenEnum):
     """The scope of a token. Each scope includes the ones before it."""
 

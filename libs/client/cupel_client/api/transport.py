@@ -83,7 +83,13 @@ class Transport:
         headers = {"User-Agent": f"cupel-client/{__version__}"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout, verify=_certificates())
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout,
+            verify=_certificates(),
+            limits=httpx.Limits(keepalive_expiry=MAX_IDLE_SECONDS),
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -11,6 +11,7 @@ from cupel_client.online.connection import with_client
 from cupel_client.online.online_output import json_value, print_line, print_rows, progress_bar
 from cupel_client.output import format_option, write_json
 from cupel_contract.score_resources import ExplanationResource, PendingExplanations
+from cupel_contract.states import JobState
 from cupel_measures.explaining import ABOUT
 
 COLUMNS = ("run", "measure", "about", "told")
@@ -102,6 +103,6 @@ def _wait(client: Client, request: PendingExplanations) -> list[str]:
         for done, job in enumerate(request.jobs, 1):
             *_, last = client.watch_job(job.id)
             bar.set(done, len(request.jobs))
-            if last.state == "dead":
+            if last.state is JobState.DEAD:
                 failures.append(f"not explained: {last.error} ({last.id})")
     return failures

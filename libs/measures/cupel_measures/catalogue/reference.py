@@ -215,7 +215,7 @@ def family_of(declaration: Declaration) -> MeasureFamily:
 
 def _family(module: str, members: Iterable[Declaration]) -> MeasureFamily:
     first, *more = (inspect.getdoc(sys.modules[module]) or "").split("\n\n")
-    title = re.sub(r" \((spec|trec_eval)[^)]*\)\.$", "", _joined(first)).removesuffix(".")
+    title = re.sub(r" \(trec_eval[^)]*\)\.$", "", _joined(first)).removesuffix(".")
     return MeasureFamily(module.rpartition(".")[2], title, tuple(more), tuple(map(ReferencePage, members)))
 
 
