@@ -35,7 +35,10 @@ class ScaleResource(Resource):
 
 
 class ScoreResource(Resource):
-    """The score of a submission by one measure over the judged topics of a qrels version."""
+    """The score of a submission by one measure.
+
+    It is over the judged topics of a qrels version.
+    """
 
     measure: str
     value: float | None = Field(None, description="aggregate over topics; null if it is undefined")

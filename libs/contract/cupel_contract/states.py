@@ -1,4 +1,7 @@
-"""States, token scopes and other enumerations of the API. Imports only the standard library."""
+"""States, token scopes and other enumerations of the API.
+
+The module imports only the standard library.
+"""
 
 from enum import StrEnum
 from typing import Any, Self

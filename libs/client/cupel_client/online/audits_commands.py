@@ -161,7 +161,9 @@ def show(client: Client, audit: str, form: str) -> None:
 @click.argument("audit")
 @with_client
 def watch(client: Client, audit: str) -> None:
-    """Wait for an AUDIT (aud_...) and print its findings. The exit code is 3 if it failed.
+    """Wait for an AUDIT (aud_...) and print its findings.
+
+    The exit code is 3 if it failed.
 
     \b
     Example:
@@ -184,7 +186,9 @@ def watch(client: Client, audit: str) -> None:
 )
 @with_client
 def report(client: Client, audit: str, form: str, table: str, out: Path | None) -> None:
-    """Print the report of an AUDIT (aud_...), or write it to a file. It is partial while the audit runs.
+    """Print the report of an AUDIT (aud_...), or write it to a file.
+
+    It is partial while the audit runs.
 
     \b
     Example:

@@ -48,7 +48,9 @@ def explain(
     qrels: int | None,
     form: str,
 ) -> None:
-    """Explain the scores of a SUBMISSION (sub_...): ties, unjudged documents, scale, aspects, profiles.
+    """Explain the scores of a SUBMISSION (sub_...).
+
+    The parts are ties, unjudged documents, scale, aspects and profiles.
 
     The service computes each explanation once and stores it. The exit code is 3 if a computation fails.
 
@@ -73,7 +75,10 @@ def explain(
 
 
 def _select_parts(explanation: ExplanationResource, parts: Sequence[str]) -> ExplanationResource:
-    """Return the explanation with only `parts`; earlier requests may have stored further parts."""
+    """Return the explanation with only `parts`.
+
+    Earlier requests may have stored further parts.
+    """
     selected = {name: data for name, data in explanation.told.items() if name in parts}
     return ExplanationResource(measure=explanation.measure, told=selected)
 

@@ -1,4 +1,7 @@
-"""`cupel submit`, `cupel watch` and `cupel runs`: submit runs, follow and list submissions."""
+"""`cupel submit`, `cupel watch` and `cupel runs`.
+
+They submit runs, and follow and list submissions.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,7 +96,9 @@ def watch(client: Client, target: str) -> None:
 @format_option()
 @with_client
 def list_runs(client: Client, track: str, form: str) -> None:
-    """List the submissions of your team to TRACK, newest first. Organisers see the submissions of all teams.
+    """List the submissions of your team to TRACK, newest first.
+
+    Organisers see the submissions of all teams.
 
     \b
     Example:
