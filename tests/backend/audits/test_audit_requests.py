@@ -63,6 +63,7 @@ def test_cancelling_ends_the_dead_and_the_queued_jobs_but_not_the_running_ones(
     ended = jobs.get(system, ADMIN, failed.id)
     assert (ended.state, ended.error, ended.finished_at) == ("done", None, system.now())
     assert jobs.list_(system, ADMIN, state="dead").items == ()
+    assert len(jobs.list_(system, ADMIN, state="queued").items) == 1  # the preparation of the other audit
     assert [job.id for job in jobs.list_(system, ADMIN, state="running").items] == [running.id]
     with pytest.raises(Conflict):
         jobs.revive(system, ADMIN, failed.id)
