@@ -99,10 +99,8 @@ def join_text(
 ) -> Joined | None:
     """Join the run in `stream` (plain bytes) with `qrels`.
 
-    Return None if the run is irregular.
-
-    A run is irregular if it has an error, exceeds a limit, shares no topic with the qrels, or does not keep
-    the lines of a topic together. Only in the last case can the run be valid.
+    Return None if the run is irregular, that is, if it has an error, exceeds a limit, shares no topic with
+    the qrels, or does not keep the lines of a topic together. Only in the last case can the run be valid.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
@@ -228,9 +226,8 @@ class _PoolTable:
     def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
         """Return the elements of `rows` that are in the pool of their topic.
 
-        Return also their indices in the qrels.
-
-        rows: indices of documents. topic: int64[n], the topic of each document. The elements ascend.
+        Return also their indices in the qrels. The elements ascend. rows: indices of documents. topic:
+        int64[n], the topic of each document.
         """
         topics, hashes = topic[rows], hashed[rows]
         left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, hashes)
@@ -315,9 +312,8 @@ class _Rows:
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the positions of `rows` in the order of documents, and their tie groups.
 
-    `rows` is ascending. The tie groups are given by their bounds.
-
-    Only tie groups that contain an element of `rows` are ordered by id.
+    `rows` is ascending. The tie groups are given by their bounds. Only tie groups that contain an element
+    of `rows` are ordered by id.
     """
     place = rows
     if documents.has_rising_scores():
