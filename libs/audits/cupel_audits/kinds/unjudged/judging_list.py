@@ -310,7 +310,7 @@ def _numbers(shares: Sequence[ShareRow]) -> dict[str, float | int | None]:
 def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
     """Yield a sentence on the unjudged share at the deepest cutoff.
 
-    A second sentence follows for `depth` if it is shallower.
+    A sentence on the share at `depth` comes before it if `depth` is shallower.
     """
     deepest = max(row.depth for row in shares)
     for k in sorted({min(depth, deepest), deepest}):

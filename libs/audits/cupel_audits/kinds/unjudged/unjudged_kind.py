@@ -27,9 +27,9 @@ SHOWN_RUNS = 10
     source="influence of single judgments, after Carterette, Allan and Sitaraman, SIGIR 2006",
 )
 class Unjudged(Audit):
-    """Computes how the order of runs depends on the judgment of a single document.
+    """Computes how a single further judgment would change the order of runs.
 
-    It shows how the order would change if a single unjudged document were highly relevant.
+    The judgment would find one unjudged document to be highly relevant.
 
     1. Collects the unjudged documents of each topic that some run has among its first `depth`. If a topic has
        more than `tried` of them, the `tried` documents with the largest sums of 1 / rank over the runs are
