@@ -188,10 +188,7 @@ def _select_stored(track: Row[Any], boards: ColumnElement[bool]) -> Select[Any]:
 
 
 def _sort_canonically(rows: Any) -> list[Row[Any]]:
-    """Sort the rows of a board by content.
-
-    So the order of submission does not change any bit of an analysis.
-    """
+    """Sort by content, so that analyses do not depend on the order of submission."""
     return sorted(rows, key=lambda row: (row.digest, row.value, row.id))
 
 
@@ -420,10 +417,7 @@ def derive_seed(digest: str) -> int:
 
 
 def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], text: str) -> dict[str, Any]:
-    """Analyse a board.
-
-    Returns the analysis and the rank information in their stored form.
-    """
+    """Return the analysis and the rank information of a board in their stored form."""
     if len(ranked) > MAX_SUBMISSIONS:
         reason = f"the leaderboard has more than {MAX_SUBMISSIONS:,} submissions"
         return _pack(
