@@ -23,10 +23,8 @@ FAR = 30.0
 def pooled_variance(scores: Sequence[Sequence[float]] | Floats) -> float | None:
     """Return the variance of the difference of two systems, averaged over all pairs.
 
-    The divisor of the variance is n - 1.
-
-    It is twice the mean square of the error of the two-way ANOVA. The result is None for fewer than two
-    systems or topics, and for unusable scores.
+    The divisor of the variance is n - 1. The variance is twice the mean square of the error of
+    the two-way ANOVA. The result is None for fewer than two systems or topics, and for unusable scores.
     """
     values = matrix(scores)
     topics, systems = values.shape

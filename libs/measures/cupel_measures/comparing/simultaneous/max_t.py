@@ -82,9 +82,7 @@ class MaxT:
 def agreeing_bounds(difference: Floats, low: Floats, high: Floats, differs: Mask) -> tuple[Floats, Floats]:
     """Return bounds that exclude 0 exactly where the difference is significant.
 
-    Both are float64[pairs].
-
-    This is for bounds that contradict their test only by rounding errors.
+    Both results are float64[pairs]. This is for bounds that contradict their test only by rounding errors.
     """
     next_to_zero = np.nextafter(0.0, difference)
     low = np.where(differs & (difference > 0), np.maximum(low, next_to_zero), low)

@@ -87,9 +87,8 @@ class SignFlips:
     def observed(self) -> Floats:
         """r of the observed differences, float64[systems, systems].
 
-        A difference is the row system minus the column system.
-
-        It is 0 if the means are equal. Otherwise, it is 1 or -1 if the differences have no variance.
+        A difference is the row system minus the column system. r is 0 if the means are equal.
+        Otherwise, it is 1 or -1 if the differences have no variance.
         """
         differences = self.means[:, None] - self.means
         differences = np.where(np.abs(differences) < CLOSE * self._scale, 0.0, differences)
