@@ -90,7 +90,7 @@ class TieOrders:
 
         The result is bool[T].
 
-        They agree if, of any two tied documents, one is at least as good as the other by every key. Tie
+        The keys agree if, of any two tied documents, one is at least as good as the other by every key. Tie
         groups that begin below the cutoff are ignored.
         """
         best_first, documents = self._best_first(keys)

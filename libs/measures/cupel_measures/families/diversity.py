@@ -264,9 +264,7 @@ def NRBP(
     beta: Continuation = 0.5,
     literal: OneFlag = False,
 ) -> Floats:
-    """Novelty- and rank-biased precision.
-
-    The user continues with probability `beta`.
+    """Novelty- and rank-biased precision: the user continues with probability `beta`.
 
         NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r)
 

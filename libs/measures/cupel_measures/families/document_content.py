@@ -53,9 +53,7 @@ def LMD(
     weights: Weights = "equal",
     rel: Rel | None = None,
 ) -> Floats:
-    """Language-model divergence: the closeness of texts of a ranking and of subtopics.
-
-    The texts of the ranking are compared with those of the subtopics.
+    """Language-model divergence: closeness of ranked texts to those of the subtopics.
 
         LMD = min(1, raw / raw of the mean model of all subtopics)
         raw = mean over subtopics of 1 - JSD(ranking, subtopic)
@@ -133,9 +131,9 @@ def soft_alpha_nDCG(
     stop: Stop = 0,
     rel: Rel | None = None,
 ) -> Floats:
-    """alpha_nDCG with labels predicted from texts.
+    """alpha_nDCG with labels predicted from texts: the closeness to each subtopic.
 
-    A label is how closely a document matches a subtopic.
+    A label tells how closely a document matches the subtopic.
 
         soft_alpha_nDCG@k = min(1, DCG / DCG of the ideal ranking)
         DCG = sum over r <= k of NG(r) / log2(1 + r)

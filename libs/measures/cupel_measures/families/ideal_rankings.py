@@ -57,9 +57,9 @@ def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
 
 @measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
 def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
-    """Q-measure: average precision with gains, relative to the ideal ranking.
+    """Q-measure: average precision with gains, relative to the ideal at the same rank.
 
-    It is relative to the ideal ranking at the same rank.
+    The ideal is the ideal ranking.
 
         Q = 1/R * sum of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i)) over ranks i with a positive gain
 

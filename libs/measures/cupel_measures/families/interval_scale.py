@@ -55,9 +55,7 @@ def exact_graded_precision(rows: Rows, *, cutoff: int) -> list[Fraction]:
 
 @measure(source=SOURCE, scale=_by_total_gain, exact=exact_graded_precision, by_scale=True, rises=True)
 def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
-    """Graded precision: the gains of the first N documents, relative to the greatest.
-
-    The gains are divided by the greatest possible sum.
+    """Graded precision: gains of the first N documents over the greatest possible sum.
 
         gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c)
 
@@ -92,9 +90,7 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
     rises=True,
 )
 def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
-    """Graded recall: the gains of the first N documents, relative to all gains.
-
-    All gains are the gains of all judged documents.
+    """Graded recall: gains of the first N documents over the gains of all judged ones.
 
         gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c)
 

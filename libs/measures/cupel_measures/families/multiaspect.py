@@ -68,9 +68,9 @@ def CAM(
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
-    """Convex aggregation: the weighted arithmetic mean of the scores by aspect.
+    """Convex aggregation: the weighted arithmetic mean of `of` over the aspects.
 
-    The scores are those of `of` under each aspect.
+    It is the mean of the scores of `of` under each aspect.
 
         CAM = sum over aspects a of p_a s_a
 
@@ -104,9 +104,9 @@ def MM(
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
-    """Multidimensional measure: the weighted harmonic mean of the scores by aspect.
+    """Multidimensional measure: the weighted harmonic mean of `of` over the aspects.
 
-    The scores are those of `of` under each aspect.
+    It is the mean of the scores of `of` under each aspect.
 
         MM = (sum of p_a) / (sum of p_a / s_a), 0 if any s_a is 0
 
@@ -254,9 +254,9 @@ def TOMA(
     embedding: Embedding | None = None,
     aspects: AspectNames | None = None,
 ) -> Floats:
-    """Total order multi-aspect measure: `of` on documents graded by distance.
+    """Total order multi-aspect measure: `of` on grades by distance to the best labels.
 
-    The distance is that to the best labels.
+    The grades are those of the documents.
 
         TOMA = of(W(labels of document 1), ..., W(labels of document n))
 

@@ -1,6 +1,4 @@
-"""Measures of the distance between a ranked list and its best order by aspects.
-
-The best order is that under several aspects.
+"""Distances between a ranked list and its best order under several aspects.
 
 Source: Lioma, Simonsen and Larsen, ICTIR 2017, section 4. An ideal ranking has the same documents as the
 list, so documents missing from the list do not count.
@@ -157,9 +155,7 @@ def NLRE(
     aspects: AspectNames | None = None,
     weights: AspectBalance | None = None,
 ) -> Floats:
-    """Normalised local rank error: the cost of adjacent documents in the wrong order.
-
-    The score is 1 minus this cost.
+    """Normalised local rank error: 1 minus the cost of misordered adjacent documents.
 
         LRE = sum over ranks i < n of (prod_a (w_a + eps^a_i) - prod_a w_a) / log2(1 + i)
         NLRE = 1 - LRE / C
@@ -206,9 +202,7 @@ def NGRE(
     aspects: AspectNames | None = None,
     weights: AspectBalance | None = None,
 ) -> Floats:
-    """Normalised global rank error: the product of the sums of errors of the aspects.
-
-    The errors are summed per aspect, and the sums are multiplied.
+    """Normalised global rank error: errors summed per aspect, and the sums multiplied.
 
         GRE = prod_a (1 + w_a A_a) - 1, A_a = sum over ranks i < n of eps^a_i / log2(1 + i)
         NGRE = 1 - GRE / C
@@ -277,9 +271,9 @@ def _weighted_gains(
 def NWCS(
     view: AspectView, *, aspects: AspectNames | None = None, weights: AspectWeights | None = None
 ) -> Floats:
-    """Normalised weighted cumulative score: discounted weighted gains.
+    """Normalised weighted cumulative score: relative to the score of the best order.
 
-    The gains are relative to the list's best order.
+    The score is the sum of discounted weighted gains. The best order is the list's best order.
 
         WCS = sum over ranks i of z_i / log2(1 + i), z_i = sum of p_a gain_a(i)
         NWCS = WCS / (WCS of the same documents by decreasing z)
