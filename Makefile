@@ -117,7 +117,7 @@ compose:
 	@$(COMPOSE) version >/dev/null 2>&1 || \
 		{ echo "This needs Docker with Compose, but '$(COMPOSE) version' fails. 'cupel serve' needs neither."; exit 1; }
 
-clean:  ## remove all files that the other targets created
+clean:  ## remove the environment, caches and compiled files, but not the secrets of `make up`
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find libs services tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf libs/*/build services/*/build libs/*/*.egg-info services/*/*.egg-info

@@ -4,12 +4,13 @@ A service stores the results of trials as JSON and computes a report from them a
 with `--out` stores them in files and resumes from these. So their keys must not change.
 
 stored_results.json.gz holds audits of the extended example by every kind: the parameters, the seed, the
-summary of the subject, the results of the trials and the numbers of each table of the report. It was written
-at commit fb9622d with this command:
+summary of the subject, the results of the trials and the numbers of each table of the report. Most audits
+were written at commit fb9622d with this command:
 
     PYTHONPATH=tests python tests/support/stored_audits.py tests/audits/stored_results.json.gz
 
-Kinds whose method changed were recorded again, and keep their older results under the names of OLDER.
+New kinds were added later. Kinds whose method changed were recorded again, and keep their older results under
+the names of OLDER.
 
 To add a new kind, add it to `OPTIONS` of tests/support/stored_audits.py, and run the command with the name of
 the kind as the last argument.

@@ -38,12 +38,14 @@ def with_25_topics(cases: list[tuple[str, str, int]]) -> list[tuple[str, str, in
     return [case for case in cases if case[2] == 25]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("design", list(small_designs()), ids=lambda design: "-".join(design.cells))
 def test_max_t_tests_keep_their_promises(design: Design) -> None:
     row = max_t_row(design, seed=2)
     assert {name: rate.value for name, rate in row.rates.items() if not rate.is_kept(CHANCE)} == {}
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "case", with_25_topics(pair_rates.rejection_cases()), ids=lambda case: "-".join(case[:2])
 )
@@ -52,6 +54,7 @@ def test_tests_of_one_pair_keep_their_promises(case: tuple[str, str, int]) -> No
     assert row.outside or row.rates[pair_rates.REJECTED].is_kept(CHANCE)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "case", with_25_topics(pair_rates.interval_cases()), ids=lambda case: "-".join(case[:2])
 )

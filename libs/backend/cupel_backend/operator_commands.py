@@ -14,6 +14,7 @@ from cupel_backend.infrastructure.database import ListPage
 from cupel_backend.infrastructure.errors import Problem, Unavailable
 from cupel_backend.infrastructure.settings import WrongSetting, read_settings
 from cupel_backend.infrastructure.system import System, open_system
+from cupel_contract.states import JobState
 
 T = TypeVar("T")
 
@@ -127,7 +128,7 @@ def revoke(prefix: str, data: Path | None) -> None:
 @admin.command("jobs")
 @click.option(
     "--state",
-    type=click.Choice(["queued", "running", "done", "dead"]),
+    type=click.Choice([state.value for state in JobState]),
     default="dead",
     show_default=True,
     help="State of the listed jobs.",

@@ -185,7 +185,7 @@ def diff(
 
 
 def _compare_rows(
-    old: "leaderboards.LeaderboardRow | None", new: "leaderboards.LeaderboardRow | None"
+    old: leaderboards.LeaderboardRow | None, new: leaderboards.LeaderboardRow | None
 ) -> RankChange:
     known = new or old
     assert known is not None

@@ -1,4 +1,6 @@
-"""States of submissions under the current qrels version or, if there is none, the newest published one.
+"""States of submissions under a qrels version.
+
+It is the current version or, if there is none, the newest published one.
 
 Jobs and scores of other versions do not affect the state.
 """
@@ -47,7 +49,10 @@ def read_states(
 def _count_scored_measures(
     connection: Connection, track: Row[Any], version: int | None, ids: Sequence[str]
 ) -> dict[str, int]:
-    """Return submission id -> number of scored measures of the plan; submissions without any are absent."""
+    """Return the number of scored measures of the plan by submission id.
+
+    Submissions without any are absent.
+    """
     query = select(scores.c.submission_id, func.count().label("measures")).where(
         scores.c.submission_id.in_(ids),
         scores.c.qrels_id == version,
@@ -62,7 +67,10 @@ def _count_scored_measures(
 def _with_job_in(
     connection: Connection, version: int | None, ids: Sequence[str], *job_states: str
 ) -> set[str]:
-    """Return the ids of submissions that have a job for the version in one of `job_states`."""
+    """Return the ids of submissions with a job for the version in given states.
+
+    The job is in one of `job_states`.
+    """
     query = select(jobs.c.submission_id).where(
         jobs.c.submission_id.in_(ids),
         jobs.c.qrels_id == version,

@@ -80,7 +80,10 @@ class Submission:
 
 
 class Upload:
-    """A file that is being received. Its bytes are written to disk and hashed as they arrive."""
+    """A file that is being received.
+
+    Its bytes are written to disk and hashed as they arrive.
+    """
 
     @storage_errors()
     def __init__(self, system: System, track: str, team: str) -> None:
@@ -141,7 +144,9 @@ def begin(
 def receive(
     system: System, principal: Principal, upload: Upload, *, name: str = "", key: str | None = None
 ) -> Submission:
-    """Check the whole file, store it as a submission of the caller's team and queue its evaluation.
+    """Check the whole file, store it as a submission and queue its evaluation.
+
+    The submission belongs to the caller's team.
 
     name: the file's name, shown to users. key: an Idempotency-Key; repeating the request returns the same
     submission. Raises Invalid with all findings, and the errors of `begin`.
@@ -163,7 +168,10 @@ def receive(
 
 
 def get(system: System, principal: Principal, id: str) -> Submission:
-    """Return the submission `id`. It is visible to its team, organisers of its track, and admins."""
+    """Return the submission `id`.
+
+    It is visible to its team, organisers of its track, and admins.
+    """
     with reading(system.engine) as connection:
         row = find_visible(connection, principal, id)
         track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
@@ -187,7 +195,10 @@ def list_(
 
 
 def withdraw(system: System, principal: Principal, id: str) -> Submission:
-    """Withdraw a submission. Leaderboards omit it, but its data is kept. Repeating this has no effect."""
+    """Withdraw a submission.
+
+    Leaderboards omit it, but its data is kept. Repeating this has no effect.
+    """
     with writing(system.engine) as connection:
         row = find_visible(connection, principal, id)
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
@@ -198,7 +209,10 @@ def withdraw(system: System, principal: Principal, id: str) -> Submission:
 
 
 def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
-    """Return the row of a submission that the caller may see in full; raises NotFound or Forbidden."""
+    """Return the row of a submission that the caller may see in full.
+
+    Raises NotFound or Forbidden.
+    """
     row = connection.execute(select(submissions).where(submissions.c.id == id)).first()
     if row is None:
         raise SUBMISSION_UNKNOWN(f"submission {id!r} not found")
@@ -209,13 +223,18 @@ def find_visible(connection: Connection, principal: Principal, id: str) -> Row[A
 
 
 def _require_open(track: Row[Any], at: datetime) -> None:
-    """Raise Conflict if the track was closed at `at`, the server's time when the request began."""
+    """Raise Conflict if the track was closed when the request began.
+
+    at: the server's time when the request began.
+    """
     if track.closed_at is not None and track.closed_at <= at:
         raise TRACK_CLOSED(f"the track {track.name!r} was closed at {track.closed_at:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def _require_quota(system: System, connection: Connection, track: Row[Any], team: str) -> None:
-    """Raise TooMany if the team has too many submissions whose evaluation is neither done nor dead.
+    """Raise TooMany if the team has too many submissions in evaluation.
+
+    They are the submissions whose evaluation is neither done nor dead.
 
     Submissions with a dead evaluation do not count, because failures of the service must not reduce a team's
     quota.
@@ -246,7 +265,10 @@ class _ReceivedFile:
 
     @property
     def fingerprint(self) -> str:
-        """Return a digest of track, name and content, which is equal for repetitions of a request."""
+        """Return a digest of track, name and content.
+
+        It is equal for repetitions of a request.
+        """
         return sha256("\n".join([self.upload.track, self.name, self.digest]).encode()).hexdigest()
 
 
@@ -257,7 +279,10 @@ class _BlobKeys:
 
 
 def _check_and_store(system: System, received: _ReceivedFile) -> tuple[dict[str, Any], _BlobKeys]:
-    """Check the file, store it and its ranking, and return the verdict and the blob keys."""
+    """Check the file, and store it and its ranking.
+
+    Return the verdict and the blob keys.
+    """
     folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:
         verdict = _run_check(system, _build_check_request(system, received, folder))
@@ -274,7 +299,10 @@ def _check_and_store(system: System, received: _ReceivedFile) -> tuple[dict[str,
 
 
 def _build_check_request(system: System, received: _ReceivedFile, folder: Path) -> dict[str, Any]:
-    """Build the request to a check process: the file, the limits, and the newest published qrels, if any."""
+    """Build the request to a check process.
+
+    It names the file, the limits, and the newest published qrels, if any.
+    """
     with reading(system.engine) as connection:
         track = tracks.find(connection, received.upload.track)
         newest = rescoring.select_newest_published(track.id).scalar_subquery()
@@ -314,7 +342,9 @@ def _insert_submission(
     verdict: Mapping[str, Any],
     blobs: _BlobKeys,
 ) -> str:
-    """Write run, submission, jobs and key in one transaction; returns the submission's id.
+    """Write run, submission, jobs and key in one transaction.
+
+    Returns the submission's id.
 
     Deadline and quota are checked again here, under the track's lock, because they may have changed since
     the upload began.

@@ -1,4 +1,7 @@
-"""Runs: immutable files of teams. Identical bytes submitted twice by a team are one run."""
+"""Runs: immutable files of teams.
+
+Identical bytes submitted twice by a team are one run.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

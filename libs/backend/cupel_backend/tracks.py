@@ -1,4 +1,7 @@
-"""Tracks: shared tasks with their aspects, planned measures and leaderboards. A team owns each track."""
+"""Tracks: shared tasks with their aspects, planned measures and leaderboards.
+
+A team owns each track.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +137,9 @@ def change(
     changes: Mapping[str, object],
     expected: frozenset[str] | None = None,
 ) -> Track:
-    """Change `title`, `measures` or `closed` (true or false); absent fields keep their values.
+    """Change `title`, `measures` or `closed` (true or false) of a track.
+
+    Absent fields keep their values.
 
     Adding a measure queues its evaluations. Scores of a removed measure are kept and shown on request.
     Raises Stale if `expected` is given and does not contain the track's etag, and Invalid if a new measure
@@ -191,7 +196,10 @@ def find(connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
 def find_for_organiser(
     connection: Connection, principal: Principal, name: str, *, lock: bool = True
 ) -> Row[Any]:
-    """Return the row of a track that the caller may manage; raises NotFound or Forbidden."""
+    """Return the row of a track that the caller may manage.
+
+    Raises NotFound or Forbidden.
+    """
     row = find(connection, name, lock=lock)
     if not is_organiser(principal, row):
         raise TRACK_FORBIDDEN(f"the track {name!r} belongs to team {row.team}")
@@ -199,7 +207,10 @@ def find_for_organiser(
 
 
 def is_organiser(principal: Principal, track: Row[Any]) -> bool:
-    """Return whether the caller is an organiser of the track, who may see and change everything in it."""
+    """Return whether the caller is an organiser of the track.
+
+    Organisers may see and change everything in it.
+    """
     return principal.has_scope(TokenScope.ADMIN) or (
         principal.has_scope(TokenScope.ORGANISER) and principal.team == track.team
     )
@@ -213,7 +224,9 @@ def parse_aspects(track: Row[Any]) -> tuple[Aspect, ...]:
 def parse_plan(
     texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Parse the plan of a track; return the canonical texts of its measures in order, without duplicates.
+    """Parse the plan of a track.
+
+    Return the canonical texts of its measures in order, without duplicates.
 
     Each measure is checked against empty judgments. Raises Invalid if the track's scales do not support it.
     """
@@ -237,7 +250,9 @@ def parse_plan(
 
 @lru_cache(maxsize=256)
 def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a sentence for each measure in `texts` that the qrels at `key` do not support.
+    """Return a sentence for each measure that some qrels do not support.
+
+    The measures are those in `texts`; the qrels are those at `key`.
 
     Results are cached. Call it once before a transaction, so that no file is read within the transaction.
     """
@@ -247,7 +262,10 @@ def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[s
 def _require_computable(
     system: System, connection: Connection, versions: Sequence[int], added: Sequence[str]
 ) -> None:
-    """Raise Invalid if an added measure cannot be computed under a version, where all its jobs would fail."""
+    """Raise Invalid if an added measure cannot be computed under a version.
+
+    All its jobs would fail under this version.
+    """
     for key in _read_blob_keys(connection, versions):
         if sentences := find_uncomputable(system.blobs, key, tuple(added)):
             raise MEASURE_INVALID(sentences[0])
@@ -260,7 +278,10 @@ def _read_blob_keys(connection: Connection, versions: Sequence[int]) -> Sequence
 def _preload_checks(
     system: System, principal: Principal, name: str, changes: Mapping[str, object], now: datetime
 ) -> None:
-    """Fill the cache of `find_uncomputable` for added measures before the transaction begins."""
+    """Fill the cache of `find_uncomputable` for added measures.
+
+    This happens before the transaction begins.
+    """
     with reading(system.engine) as connection:
         row = find_for_organiser(connection, principal, name, lock=False)
         added = _added_measures(row, _parse_changes(row, changes, now))
@@ -274,7 +295,10 @@ def _added_measures(row: Row[Any], values: Mapping[str, Any]) -> list[str]:
 
 
 def parse_measure(text: str, track: Row[Any]) -> str:
-    """Return the canonical text of one measure bound to the track's aspects; raises Invalid."""
+    """Return the canonical text of one measure bound to the track's aspects.
+
+    Raises Invalid.
+    """
     try:
         return str(_require_no_texts(parse(text)).bound(parse_aspects(track)))
     except MeasureError as problem:
@@ -282,7 +306,10 @@ def parse_measure(text: str, track: Row[Any]) -> str:
 
 
 def _require_no_texts(measure: Measure) -> Measure:
-    """Return the measure; raises MeasureError if it needs document texts, which the service does not keep."""
+    """Return the measure if it does not need document texts.
+
+    Raises MeasureError if it does, because the service does not keep them.
+    """
     if measure.declaration.texts:
         raise MeasureError(
             f"{measure}: requires the document texts, which the service does not keep; "

@@ -121,7 +121,9 @@ def _contributed() -> dict[str, EntryPoint]:
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="cupel")
 def cli() -> None:
-    """Evaluate ranked retrieval: score runs against qrels, by relevance and any other judged aspect.
+    """Evaluate ranked retrieval: score runs against qrels.
+
+    Scores are by relevance and any other judged aspect.
 
     \b
     Example:
@@ -133,7 +135,10 @@ def cli() -> None:
 
 
 def _exit_at_once() -> NoReturn:
-    """Exit after Ctrl-C without joining threads, because they may wait for killed processes."""
+    """Exit after Ctrl-C without joining threads.
+
+    The threads may wait for killed processes.
+    """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

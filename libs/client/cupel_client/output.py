@@ -33,7 +33,10 @@ def format_option(*more: str) -> Callable[[_Command], _Command]:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a rich console that does not wrap files at 80 columns and highlights nothing."""
+    """Return a rich console that highlights nothing.
+
+    It does not wrap files at 80 columns.
+    """
     from rich.console import Console  # imported late, because formats for programs do not need it
 
     file = sys.stderr if stderr else sys.stdout
@@ -51,7 +54,10 @@ def prepare() -> None:
 
 
 def printable(text: str) -> str:
-    """Return text of a file or service with control characters as escapes, safe for a terminal."""
+    """Return text of a file or service, made safe for a terminal.
+
+    Control characters become escapes.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -70,7 +76,10 @@ def decimal(value: float, sign: str = "") -> str:
 
 
 def discard_output() -> None:
-    """Redirect standard output to the null device, so that flushing at exit cannot fail."""
+    """Redirect standard output to the null device.
+
+    Flushing at exit then cannot fail.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -87,7 +96,10 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write a header and a line per row; numbers in full precision, lists and mappings as JSON."""
+    """Write a header and a line per row.
+
+    Numbers are in full precision, lists and mappings are JSON.
+    """
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:

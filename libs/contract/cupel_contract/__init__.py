@@ -1,1 +1,4 @@
-"""The contract of the Cupel API: its resources, request bodies, states and error codes."""
+"""The contract of the Cupel API.
+
+It consists of resources, request bodies, states and error codes.
+"""

@@ -1,4 +1,4 @@
-"""Audits: studies of how far the judgments and the leaderboard of a track can be trusted."""
+"""Audits: studies of how far a track's judgments and leaderboard can be trusted."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -74,7 +74,10 @@ class AuditProgress(Resource):
 
 
 class AuditPartFailure(Resource):
-    """A part of an audit whose attempts all failed. Part 0 gathers the runs and judgments."""
+    """A part of an audit whose attempts all failed.
+
+    Part 0 gathers the runs and judgments.
+    """
 
     part: int
     error: str
@@ -168,7 +171,10 @@ class AuditDetailResource(AuditResource):
 
 
 class AuditReportResource(Resource):
-    """The report of an audit. The same trials give the same report, except for `provenance`."""
+    """The report of an audit.
+
+    The same trials give the same report, except for `provenance`.
+    """
 
     kind: str
     parameters: dict[str, Any]

@@ -44,7 +44,10 @@ class ScheduleResource(Resource):
 
 
 class ScheduleCreate(RequestBody):
-    """A schedule to create: with `cron`, with `runs`, or with neither for every new qrels version."""
+    """A schedule to create.
+
+    It has `cron`, or `runs`, or neither for every new qrels version.
+    """
 
     request: AuditRequest
     cron: Annotated[str, Field(max_length=200)] | None = Field(
@@ -69,7 +72,10 @@ class ScheduleChange(RequestBody):
 
 
 class AlertResource(Resource):
-    """An alert on a number in the reports of an audit kind, with the value in the newest of them."""
+    """An alert on a number in the reports of an audit kind.
+
+    It has the value of the number in the newest of them.
+    """
 
     id: str
     track: str

@@ -1,4 +1,6 @@
-"""Error codes of the API: each with its kind, its meaning and its remedy. Imports only `states`.
+"""Error codes of the API: each with its kind, its meaning and its remedy.
+
+The module imports only `states`.
 
 The codes of findings in uploaded files (runs, judgments) belong to the readers of `cupel_measures`.
 """

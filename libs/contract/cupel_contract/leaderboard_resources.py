@@ -71,7 +71,10 @@ class UnrankedSubmission(Resource):
 
 
 class LeaderboardAnalysis(Resource):
-    """The significance analysis of a whole leaderboard; its results are null while `state` is pending."""
+    """The significance analysis of a whole leaderboard.
+
+    Its results are null while `state` is pending.
+    """
 
     state: AnalysisState = Field(
         description="`pending` until the analysis is done; it runs soon after all submissions are scored"
@@ -131,7 +134,10 @@ class LeaderboardAnalysis(Resource):
 
 
 class LeaderboardResource(Resource):
-    """Submissions of a track ordered by one measure under a qrels version, or a page of them."""
+    """Submissions of a track ordered by one measure, or a page of them.
+
+    The order is under a qrels version.
+    """
 
     track: str
     measure: str

@@ -7,7 +7,10 @@ from cupel_contract.states import ErrorCodeKind
 
 
 class ErrorItem(Resource):
-    """One error or warning, and its place: a line of a file, or a field of the request."""
+    """One error or warning, and its place.
+
+    The place is a line of a file, or a field of the request.
+    """
 
     code: str
     message: str
@@ -33,7 +36,10 @@ class ErrorItem(Resource):
 
 
 class ProblemDocument(BaseModel):
-    """A refused or failed request (RFC 9457). `code` is stable; GET /v1/errors explains every code."""
+    """A refused or failed request (RFC 9457).
+
+    `code` is stable; GET /v1/errors explains every code.
+    """
 
     type: str = Field(description="reference to the entry of the code in GET /v1/errors")
     title: str = Field(description="meaning of the code")

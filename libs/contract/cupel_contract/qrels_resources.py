@@ -51,7 +51,10 @@ class QrelsResource(Resource):
 
 
 class RankChangeResource(Resource):
-    """Score and rank of a submission under two qrels versions; null under a version without its score."""
+    """Score and rank of a submission under two qrels versions.
+
+    They are null under a version without its score.
+    """
 
     submission: str
     team: str
@@ -75,7 +78,10 @@ class RankChangeResource(Resource):
 
 
 class QrelsDiffResource(Resource):
-    """Changes on the leaderboard of one measure from qrels version `base` to version `number`."""
+    """Changes on the leaderboard of one measure between two qrels versions.
+
+    The changes are from version `base` to version `number`.
+    """
 
     track: str
     measure: str

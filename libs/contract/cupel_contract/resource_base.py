@@ -26,7 +26,10 @@ class Resource(BaseModel):
 
 
 class RequestBody(BaseModel):
-    """A JSON body that the service receives. It refuses unknown fields and text that UTF-8 cannot encode."""
+    """A JSON body that the service receives.
+
+    It refuses unknown fields and text that UTF-8 cannot encode.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +49,10 @@ class RequestBody(BaseModel):
 
 
 class ResourceList(Resource, Generic[T]):
-    """A page of a list; `next` is the address of the following page, or null on the last page."""
+    """A page of a list.
+
+    `next` is the address of the following page, or null on the last page.
+    """
 
     items: tuple[T, ...]
     next: str | None = None

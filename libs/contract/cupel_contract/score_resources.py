@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cupel_contract.resource_base import LARGEST_INTEGER, RequestBody, Resource
+from cupel_contract.states import MeasurementScale
 from cupel_contract.submission_resources import JobResource
 
 ExactScore = Annotated[
@@ -20,7 +21,7 @@ ExactScore = Annotated[
 class ScaleResource(Resource):
     """The measurement scale of a measure, with the labels of the track's aspects."""
 
-    type: str = Field(description="interval, ordinal, neither or count")
+    type: MeasurementScale = Field(description="measurement scale of the values")
     operations: tuple[str, ...] = Field(description="operations that the scale permits")
     aggregate: str = Field(description="how the values of all topics become one number")
     warning: str | None = Field(None, description="warning if the scale does not permit the aggregate")
@@ -34,7 +35,10 @@ class ScaleResource(Resource):
 
 
 class ScoreResource(Resource):
-    """The score of a submission by one measure over the judged topics of a qrels version."""
+    """The score of a submission by one measure.
+
+    It is over the judged topics of a qrels version.
+    """
 
     measure: str
     value: float | None = Field(None, description="aggregate over topics; null if it is undefined")

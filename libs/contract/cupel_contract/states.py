@@ -1,4 +1,7 @@
-"""States, token scopes and other enumerations of the API. Imports only the standard library."""
+"""States, token scopes and other enumerations of the API.
+
+The module imports only the standard library.
+"""
 
 from enum import StrEnum
 from typing import Any, Self
@@ -67,6 +70,15 @@ class AnalysisState(OpenEnum):
     DONE = "done"
     PENDING = "pending"
     UNDEFINED = "undefined"
+
+
+class MeasurementScale(OpenEnum):
+    """The measurement scale of a measure's values."""
+
+    INTERVAL = "interval"
+    ORDINAL = "ordinal"
+    NEITHER = "neither"
+    COUNT = "count"
 
 
 class TokenScope(OpenEnum):

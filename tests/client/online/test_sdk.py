@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from cupel_client.api import transport
 from cupel_client.api.client import Client, ServiceError, Unreachable
 from support.patience import seconds
 
@@ -190,9 +191,12 @@ class FailingHandler(BaseHTTPRequestHandler):
 
     failures: list[str]
     requests: list[str]
+    ports: set[int]
+    """Ports of the client, one for each connection."""
     url: str
 
     def _respond(self) -> None:
+        self.ports.add(self.client_address[1])
         self.requests.append(f"{self.command} {self.headers.get('Idempotency-Key', '')}".strip())
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         failure = self.failures.pop(0) if self.failures else "200"
@@ -216,7 +220,8 @@ class FailingHandler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def failing() -> Iterator[type[FailingHandler]]:
-    handler: type[FailingHandler] = type("Handler", (FailingHandler,), {"failures": [], "requests": []})
+    attributes: dict[str, object] = {"failures": [], "requests": [], "ports": set()}
+    handler: type[FailingHandler] = type("Handler", (FailingHandler,), attributes)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         handler.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever)
@@ -259,6 +264,19 @@ def test_broken_connection_is_retried_only_for_idempotent_requests(failing: type
         with pytest.raises(Unreachable):
             client.issue_token("a", "admin")
     assert failing.requests == ["GET", "GET", "POST"]
+
+
+@pytest.mark.parametrize(("limit", "connections"), [(60.0, 1), (0.0, 2)])
+def test_connection_that_was_idle_for_too_long_is_not_used_again(
+    failing: type[FailingHandler], monkeypatch: pytest.MonkeyPatch, limit: float, connections: int
+) -> None:
+    """A request on a connection that the gateway closes at the same time would be lost."""
+    monkeypatch.setattr(failing, "protocol_version", "HTTP/1.1")
+    monkeypatch.setattr(transport, "MAX_IDLE_SECONDS", limit)
+    with Client(failing.url) as client:
+        client.me()
+        client.me()
+    assert len(failing.ports) == connections
 
 
 def test_retries_end_after_the_given_number_of_attempts(failing: type[FailingHandler]) -> None:

@@ -41,7 +41,6 @@ PART = "audit part"
 QUEUE = "audit"
 
 MAX_OPEN = 100
-MAX_SEED = 2**63 - 1
 
 AUDIT_UNKNOWN = refusal("audit-unknown")
 AUDIT_FORBIDDEN = refusal("audit-forbidden")

@@ -1,4 +1,7 @@
-"""Leaderboards: submissions of a track ordered by a measure under a qrels version, computed by a query."""
+"""Leaderboards: submissions of a track ordered by a measure.
+
+A query computes the order under a qrels version.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -87,7 +90,9 @@ def read_board(
     cursor: str | None = None,
     known: str | None = None,
 ) -> Leaderboard | None:
-    """Read the board by `measure` (default: the plan's first) under a version (default: the current one).
+    """Read the leaderboard of a track by a measure under a qrels version.
+
+    `measure` is the plan's first by default; `qrels` is the current version by default.
 
     known: etag of a page that the caller has; if the page is unchanged, return None. Raises NotFound for an
     unknown track or version, and Invalid for a measure that the track does not support.
@@ -127,7 +132,10 @@ def read_board(
 def read_rows(
     system: System, principal: Principal, track: str, *, measure: str, qrels: int
 ) -> tuple[str, dict[str, LeaderboardRow]]:
-    """Return the canonical text of `measure`, and a mapping of submission ids to rows in ranking order."""
+    """Return the canonical text of `measure` and the rows of the leaderboard.
+
+    The rows are a mapping from submission ids to rows in ranking order.
+    """
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.parse_measure(measure, row)
@@ -190,7 +198,9 @@ def _read_ranked(
 def _select_ranking_order(
     connection: Connection, track: Any, version: Any, measure: str
 ) -> ColumnElement[float] | ColumnElement[str]:
-    """Return the sort key of the board: exact scores if all rows have one, otherwise floats.
+    """Return the sort key of the board.
+
+    It is the exact scores if all rows have one, otherwise the floats.
 
     All rows must be sorted by the same key. Scores of old releases have no exact value.
     """

@@ -25,7 +25,10 @@ QUEUE = "score"
 
 @dataclass(frozen=True)
 class RescoringProgress:
-    """Numbers of submissions under a qrels version. dead: submissions whose evaluation is dead."""
+    """Numbers of submissions under a qrels version.
+
+    dead: submissions whose evaluation is dead.
+    """
 
     total: int
     scored: int
@@ -42,7 +45,10 @@ def request(
     submission_ids: Sequence[str],
     measures: Sequence[str],
 ) -> int:
-    """Queue the evaluation of each submission under each version; return the number of new jobs."""
+    """Queue the evaluation of each submission under each version.
+
+    Return the number of new jobs.
+    """
     job_requests = (
         build_job_request(tenant, track_id, qrels_id, submission_id, measures)
         for qrels_id in qrels_ids
@@ -102,7 +108,9 @@ def read_eligible_submissions(connection: Connection, track_id: int) -> list[str
 
 
 def switch_version(system: System, track_id: int) -> bool:
-    """Make the version being published current if all its evaluations have ended; return whether it did.
+    """Make the version being published current if all its evaluations have ended.
+
+    Return whether it became current.
 
     Call it after the commit of every transaction that may end the last evaluation.
     """
@@ -122,7 +130,7 @@ def switch_version(system: System, track_id: int) -> bool:
 
 
 def switch_all_versions(system: System) -> int:
-    """Call `switch_version` for every track whose newest published version is not current.
+    """Call `switch_version` for tracks whose newest published version is not current.
 
     The scheduler calls this in case a worker died before its call. Return the number of switched tracks.
     """
@@ -145,7 +153,10 @@ def is_scoring(connection: Connection, track_id: int) -> bool:
 def read_first_finished(
     connection: Connection, versions: Select[Any], *, after: datetime | None
 ) -> datetime | None:
-    """Return when the first evaluation under `versions` finished, counting only those later than `after`."""
+    """Return when the first evaluation under `versions` finished.
+
+    Only evaluations that finished later than `after` count.
+    """
     done = [job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE]
     if after is not None:
         done.append(job_rows.c.finished_at > after)

@@ -43,7 +43,10 @@ TOO_MANY_EXPLANATIONS = refusal("too-many-explanations")
 
 @dataclass(frozen=True)
 class ExplanationView:
-    """The explanation of a score. told: name of a part -> data (None if empty), in the order of ABOUT."""
+    """The explanation of a score.
+
+    told: name of a part -> data (None if empty), in the order of ABOUT.
+    """
 
     measure: str
     told: Mapping[str, Any]
@@ -51,7 +54,10 @@ class ExplanationView:
 
 @dataclass(frozen=True)
 class RequestedExplanations:
-    """Requested explanations. qrels: number of the version. measures: canonical texts, with one job each."""
+    """The explanations that a request asked for.
+
+    qrels: number of the version. measures: canonical texts, with one job each.
+    """
 
     submission: str
     qrels: int
@@ -87,7 +93,9 @@ def request(
     about: Sequence[str] = (),
     qrels: int | None = None,
 ) -> RequestedExplanations:
-    """Queue a job for the explanation of each measure (default: the plan); repeating this has no effect.
+    """Queue a job for the explanation of each measure (default: the plan).
+
+    Repeating this has no effect.
 
     about: requested parts (default: all). qrels: number of a published version (default: the current one).
     Raises Invalid for an unknown part or a measure that cannot be computed. Raises NotFound for an unknown
@@ -122,7 +130,10 @@ def read_explanations(
     measures: Sequence[str] = (),
     qrels: int | None = None,
 ) -> SubmissionExplanations:
-    """Read explanations by `measures` (default: all stored) under a version (default: the current one)."""
+    """Read explanations of the scores of a submission under a qrels version.
+
+    By default, these are all stored explanations under the current version.
+    """
     with reading(system.engine) as connection:
         track, version = evaluations.find_track_and_version(connection, principal, submission, qrels)
         texts = [tracks.parse_measure(text, track) for text in measures]
@@ -146,7 +157,9 @@ def read_explanations(
 
 
 def compute(system: System, claim: Claim) -> None:
-    """Handle a claimed job: compute the parts of its measure's explanation that are not stored yet.
+    """Handle a claimed job: compute the missing parts of a measure's explanation.
+
+    Parts that are already stored are not computed again.
 
     Parts are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
@@ -211,7 +224,10 @@ def _select_stored(submission: str, version: Row[Any], profile: str, measures: S
 def _build_views(
     rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool
 ) -> tuple[ExplanationView, ...]:
-    """Build views in the order of `texts`. If `every`, append the views of all other stored measures."""
+    """Build views in the order of `texts`.
+
+    If `every`, append the views of all other stored measures.
+    """
     stored: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row.measure):
         stored[row.measure][row.about] = row.data

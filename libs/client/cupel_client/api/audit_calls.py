@@ -62,7 +62,10 @@ class AuditCalls(Transport):
         return self._all(AuditResource, f"{_track(track)}/audits", kind=kind)
 
     def audit_history(self, track: str, kind: str, number: str) -> AuditHistoryResource:
-        """Return the values of `number`, such as "tau(AP)@50", in the reports of a kind, oldest first."""
+        """Return the values of `number` in the reports of a kind, oldest first.
+
+        number: such as "tau(AP)@50".
+        """
         params = {"kind": kind, "number": number}
         return parse(
             AuditHistoryResource, self._json("GET", f"{_track(track)}/audits/history", params=params)
@@ -133,14 +136,20 @@ class AuditCalls(Transport):
     def add_alert(
         self, track: str, kind: str, number: str, *, below: float | None = None, above: float | None = None
     ) -> AlertResource:
-        """Add an alert that is raised when `number` of an audit report is below or above a bound."""
+        """Add an alert on a number of audit reports.
+
+        It is raised when `number` of an audit report is below or above a bound.
+        """
         values = {"kind": kind, "number": number, "below": below, "above": above}
         return parse(
             AlertResource, self._json("POST", f"{_track(track)}/alerts", json=body(AlertCreate, values))
         )
 
     def alerts(self, track: str) -> Iterator[AlertResource]:
-        """Iterate over the alerts of a track, newest first, each with the newest value of its number."""
+        """Iterate over the alerts of a track, newest first.
+
+        Each has the newest value of its number.
+        """
         return self._all(AlertResource, f"{_track(track)}/alerts")
 
     def remove_alert(self, id: str) -> None:

@@ -134,7 +134,10 @@ class Client(AuditCalls):
         return self._all(QrelsResource, f"/v1/tracks/{part(track)}/qrels")
 
     def qrels_diff(self, track: str, number: int, *, base: int, measure: str) -> QrelsDiffResource:
-        """Return how scores and ranks by `measure` change from version `base` to version `number`."""
+        """Return how scores and ranks change between two qrels versions.
+
+        The scores are by `measure`; the change is from version `base` to version `number`.
+        """
         params = {"from": base, "measure": measure}
         return parse(QrelsDiffResource, self._json("GET", f"{_qrels(track, number)}/diff", params=params))
 
@@ -149,7 +152,9 @@ class Client(AuditCalls):
         key: str | None = None,
         progress: Callable[[int], None] = no_progress,
     ) -> SubmissionResource:
-        """Submit a run file, plain or compressed. Large plain files are compressed while they are sent.
+        """Submit a run file, plain or compressed.
+
+        Large plain files are compressed while they are sent.
 
         name: name to display (default: the name of the file). key: Idempotency-Key of the request (default: a
         new key). Retries after a network failure send the same key, so the run is submitted only once.
@@ -169,7 +174,10 @@ class Client(AuditCalls):
         return parse(SubmissionResource, self._json("GET", f"/v1/submissions/{part(id)}"))
 
     def submissions(self, track: str) -> Iterator[SubmissionResource]:
-        """Iterate over the team's submissions to a track, newest first; organisers see all teams."""
+        """Iterate over the team's submissions to a track, newest first.
+
+        Organisers see all teams.
+        """
         return self._all(SubmissionResource, f"/v1/tracks/{part(track)}/submissions")
 
     def withdraw(self, id: str) -> SubmissionResource:
@@ -215,7 +223,9 @@ class Client(AuditCalls):
         about: Sequence[str] = (),
         qrels: int | None = None,
     ) -> PendingExplanations:
-        """Request explanations of the scores by `measures` (default: the measures of the track).
+        """Request explanations of the scores of a submission by `measures`.
+
+        By default, these are the measures of the track.
 
         about: some of ties, judgments, scale, parts, profiles (default: all). qrels: number of a qrels
         version (default: the current one). The service computes each explanation in a job, which
@@ -229,7 +239,9 @@ class Client(AuditCalls):
     def explanations(
         self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
     ) -> ExplanationList:
-        """Return the computed explanations of the scores by `measures` (default: all measures).
+        """Return the computed explanations of the scores by `measures`.
+
+        By default, these are all measures.
 
         qrels: number of a qrels version (default: the current one).
         """
@@ -262,7 +274,10 @@ class Client(AuditCalls):
         return parse(JobResource, self._json("GET", f"/v1/jobs/{part(id)}"))
 
     def jobs(self, *, state: str | None = None) -> Iterator[JobResource]:
-        """Iterate over the jobs of the team's tracks, optionally those in `state`; an admin sees all jobs."""
+        """Iterate over the jobs of the team's tracks, optionally those in `state`.
+
+        An admin sees all jobs.
+        """
         return self._all(JobResource, "/v1/jobs", state=state)
 
     def revive_job(self, id: str) -> JobResource:

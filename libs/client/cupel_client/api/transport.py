@@ -60,7 +60,10 @@ class Unreachable(ServiceError):
 
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
-    """Return the trusted certificates. They are cached, because loading takes about 50 ms."""
+    """Return the trusted certificates.
+
+    They are cached, because loading takes about 50 ms.
+    """
     return httpx.create_ssl_context()
 
 
@@ -80,7 +83,13 @@ class Transport:
         headers = {"User-Agent": f"cupel-client/{__version__}"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout, verify=_certificates())
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout,
+            verify=_certificates(),
+            limits=httpx.Limits(keepalive_expiry=MAX_IDLE_SECONDS),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +102,10 @@ class Transport:
         self._http.close()
 
     def watch(self, kind: type[T], path: str) -> Iterator[T]:
-        """Iterate over the states that an event stream sends. Reconnect if the connection is lost."""
+        """Iterate over the states that an event stream sends.
+
+        Reconnect if the connection is lost.
+        """
         last: str | None = None
         failures = 0
         while True:
@@ -151,7 +163,10 @@ class Transport:
         repeatable: bool | None = None,
         **options: Any,
     ) -> httpx.Response:
-        """Send a request. Retry it if that is safe. Raise ServiceError if no attempt succeeds."""
+        """Send a request, and retry it if that is safe.
+
+        Raise ServiceError if no attempt succeeds.
+        """
         headers = dict(headers or {})
         if repeatable is None:
             repeatable = method != "POST" or "Idempotency-Key" in headers
@@ -191,7 +206,10 @@ class Transport:
 
 
 def parse(resource: type[T], value: Any) -> T:
-    """Read a resource from JSON. Raise ServiceError if a field is missing or has the wrong type."""
+    """Read a resource from JSON.
+
+    Raise ServiceError if a field is missing or has the wrong type.
+    """
     try:
         return resource.model_validate(value)
     except ValidationError as problem:
@@ -201,7 +219,10 @@ def parse(resource: type[T], value: Any) -> T:
 
 
 def body(request: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request body as JSON data. Raise ServiceError, as the service would, if a field is invalid."""
+    """Return a request body as JSON data.
+
+    Raise ServiceError, as the service would, if a field is invalid.
+    """
     # YAML allows numbers as keys and dates as values. JSON does not.
     as_json = json.loads(json.dumps(values, default=str))
     try:
@@ -240,7 +261,10 @@ def _service_error(response: httpx.Response) -> ServiceError:
 
 
 def _pause(attempt: int, retry_after: float | None) -> float:
-    """Return the seconds to wait: Retry-After if it was sent, or an exponential backoff with jitter."""
+    """Return the seconds to wait before the next attempt.
+
+    This is Retry-After if it was sent, or an exponential backoff with jitter.
+    """
     return min(
         retry_after if retry_after is not None else 0.2 * 2**attempt * random.uniform(0.5, 1.0),
         MAX_PAUSE_SECONDS,

@@ -20,7 +20,10 @@ def no_progress(count: int) -> None:
 
 @dataclass(frozen=True)
 class FileBody:
-    """A file to send. Each call of `blocks()` reads the file from its start and yields the same bytes."""
+    """A file to send.
+
+    Each call of `blocks()` reads the file from its start and yields the same bytes.
+    """
 
     name: str
     open: Callable[[], BinaryIO]
@@ -48,7 +51,10 @@ class FileBody:
 
 
 def file_body(source: Path | bytes | BinaryIO, progress: Callable[[int], None]) -> FileBody:
-    """Make the body of an upload. A stream is read into memory, so that it can be sent again."""
+    """Make the body of an upload.
+
+    A stream is read into memory, so that it can be sent again.
+    """
     if isinstance(source, Path):
         return FileBody(source.name, lambda: source.open("rb"), progress)
     content = source if isinstance(source, bytes) else source.read()

@@ -164,7 +164,10 @@ SETTING = "setting_"
 
 
 def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
-    """Return the option of a parameter; prefix it with `audit-` if all audits have an option of this name."""
+    """Return the option of a parameter.
+
+    Its name starts with `audit-` if all audits have an option of this name.
+    """
     setting, written = SETTINGS[kind.name][name], pages.option(name)
     if written in taken:
         written = pages.option(f"audit_{name}")
@@ -289,7 +292,10 @@ def _perform(
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Convert AuditError and MeasureError to click.UsageError, with all sentences of their messages."""
+    """Convert AuditError and MeasureError to click.UsageError.
+
+    It has all sentences of their messages.
+    """
     try:
         yield
     except AuditError as problem:
@@ -299,7 +305,10 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _second(path: Path, collection: Collection) -> NamedQrels:
-    """Read the second version of the judgments. A plain qrels file contains labels of the first aspect."""
+    """Read the second version of the judgments.
+
+    A plain qrels file contains labels of the first aspect.
+    """
     if is_collection(path):
         return NamedQrels(path.name, read_judgments(path, ()).qrels)
     return NamedQrels(path.name, read_judgments(None, [(collection.aspects[0].name, path)]).qrels)
@@ -350,7 +359,10 @@ def _subject(given: AuditInput, views: Mapping[str, RunView]) -> AuditSubject:
 
 
 def _run_trials(worker: Worker, how: AuditOptions) -> Mapping[int, Any]:
-    """Return the results of all trials. Print how to resume if the audit is interrupted."""
+    """Return the results of all trials.
+
+    Print how to resume if the audit is interrupted.
+    """
     resume = f"the same command resumes from {how.out}" if how.out else "use --out DIR to save progress"
     try:
         results = work_all(worker, how.jobs)

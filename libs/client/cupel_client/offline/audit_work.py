@@ -1,4 +1,7 @@
-"""Execution of an audit: reading the runs, computing the parts, saving finished parts."""
+"""Execution of an audit.
+
+It reads the runs, computes the parts and saves finished parts.
+"""
 
 import contextlib
 import hashlib
@@ -44,7 +47,10 @@ class AuditedRun(Scored):
 def read_runs(
     paths: Sequence[Path], job: ScoringTask, audit: Audit, other: Qrels | None, jobs: int | None
 ) -> list[AuditedRun | None]:
-    """Read the runs in the form that `audit` needs. A run is None if its process was killed."""
+    """Read the runs in the form that `audit` needs.
+
+    A run is None if its process was killed.
+    """
     read = partial(_read_one, job=job, top=audit.ranking_depth(), other=other)
     runs = map_in_parallel(read, paths, doing="reading", jobs=jobs)
     return [run and _with_texts(run, job.texts) for run in runs]
@@ -91,7 +97,10 @@ def _with_texts(run: AuditedRun, texts: Texts | None) -> AuditedRun:
 
 
 def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str, RunView]) -> dict[str, Any]:
-    """Return everything that a result depends on, as JSON data; equal requests have equal results."""
+    """Return everything that a result depends on, as JSON data.
+
+    Equal requests have equal results.
+    """
     about, content = subject.about, subject.content
     return {
         "kind": audit.name,
@@ -163,7 +172,10 @@ class SavedParts:
 
 
 def parse_trials(text: str) -> dict[int, Any]:
-    """Return the results of a part by trial number. Raise ValueError if `text` is invalid."""
+    """Return the results of a part by trial number.
+
+    Raise ValueError if `text` is invalid.
+    """
     return {int(trial): result for trial, result in _object(text).items()}
 
 
@@ -175,7 +187,10 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def open_saved_parts(out: Path, request: Mapping[str, Any], *, restart: bool) -> SavedParts:
-    """Open or create the saved parts in `out`. Raise click.UsageError if they belong to another request."""
+    """Open or create the saved parts in `out`.
+
+    Raise click.UsageError if they belong to another request.
+    """
     folder, label = out / "parts", out / "parts" / "request.json"
     if label.is_file():
         if restart:
@@ -212,7 +227,10 @@ class Worker:
     saved: SavedParts | None
 
     def __call__(self, part: range) -> str:
-        """Run the trials of `part`. Return their results as JSON, or "{}" after saving them."""
+        """Run the trials of `part`.
+
+        Return their results as JSON, or "{}" after saving them.
+        """
         results = dict(run_trials(self.audit, self.subject, self.seed, part))
         text = json.dumps(results, separators=(",", ":"), allow_nan=False)
         if self.saved is None:
@@ -222,7 +240,9 @@ class Worker:
 
 
 def work_all(worker: Worker, jobs: int | None) -> dict[int, Any]:
-    """Run the trials that are not saved, and return the results of all trials by number.
+    """Run the trials that are not saved.
+
+    Return the results of all trials by number.
 
     The results of a process that was killed are missing.
     """

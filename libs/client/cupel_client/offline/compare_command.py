@@ -1,4 +1,7 @@
-"""`cupel compare`: differences between runs, with intervals and significance tests."""
+"""`cupel compare`: differences between runs.
+
+They are reported with intervals and significance tests.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -176,7 +179,10 @@ def _checked(chosen: Mapping[str, Any]) -> Choices:
 
 
 def _needed(job: ScoringTask, requests: Sequence[ComparedMeasure]) -> tuple[str, ...]:
-    """Return the measures of the job, and the further measures that the report requires."""
+    """Return the measures of the job, and further measures for the report.
+
+    The further measures are those that the report requires.
+    """
     return tuple(dict.fromkeys([*job.measures, *(text for request in requests for text in request.required)]))
 
 

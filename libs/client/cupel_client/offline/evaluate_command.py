@@ -50,7 +50,10 @@ EXPLANATIONS = "\b\nParts of --explain, which requires --format table or json:\n
 
 
 def scoring_options(command: _Command) -> _Command:
-    """Add QRELS RUN... and the scoring options: measures, profile, aspects, depth, processes."""
+    """Add QRELS RUN... and the scoring options to a command.
+
+    These are measures, profile, aspects, depth and processes.
+    """
     for option in reversed(
         [
             click.argument("files", nargs=-1, required=True, metavar="QRELS RUN...", type=InputFile()),
@@ -159,7 +162,10 @@ def evaluate(
 
 
 def finish(report: EvaluationReport, names: Sequence[str]) -> None:
-    """Print refused runs, warnings and runs whose process was killed. Exit if the exit code is not 0."""
+    """Print refused runs, warnings and runs whose process was killed.
+
+    Exit if the exit code is not 0.
+    """
     print_findings(report)
     exit_with_verdict(report, names)
 
@@ -182,7 +188,10 @@ def read_judgments(
     runs: Sequence[Path] = (),
     profile: str | None = None,
 ) -> Collection:
-    """Read the judgments that the command line names. Print errors and exit if they are invalid."""
+    """Read the judgments that the command line names.
+
+    Print errors and exit if they are invalid.
+    """
     if len(dict(aspects)) < len(aspects):
         raise click.UsageError("--aspect names two files for one aspect; use a collection file")
     try:
@@ -206,7 +215,10 @@ def _print_lines(findings: Findings, file: str) -> None:
 def scoring_task(
     collection: Collection, words: str, depth: int | None, *, details: bool = False
 ) -> ScoringTask:
-    """Return the task for the measures in `words`, or by default for those of the collection."""
+    """Return the task for the measures in `words`.
+
+    By default, these are the measures of the collection.
+    """
     try:
         parsed = parse_many(words.strip() or " ".join(collection.measures) or _default_measures(collection))
         check(collection.qrels, parsed, texts=collection.texts is not None)
@@ -224,7 +236,10 @@ def scoring_task(
 
 
 def read_texts(collection: Collection) -> Texts:
-    """Read the document texts of the collection. Print errors and exit if they are invalid."""
+    """Read the document texts of the collection.
+
+    Print errors and exit if they are invalid.
+    """
     assert collection.texts is not None
     try:
         texts = collection.texts.read()

@@ -21,7 +21,10 @@ HEAD = 1 << 16
 
 
 class InputFile(click.Path):
-    """Path of an input file; a pipe, such as `<(zcat run.gz)`, is copied to a temporary file."""
+    """Path of an input file.
+
+    A pipe, such as `<(zcat run.gz)`, is copied to a temporary file.
+    """
 
     def __init__(self) -> None:
         super().__init__(exists=True, readable=False, path_type=Path)
@@ -55,14 +58,20 @@ def unreadable(problem: OSError, path: Path) -> Findings:
 
 
 def looks_like_qrels(path: Path) -> bool:
-    """Return whether the first row has four columns, or five columns of which the last two are integers."""
+    """Return whether the first row has the columns of qrels.
+
+    These are four columns, or five columns of which the last two are integers.
+    """
     row = first_row(path)
     labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
     return len(row) == 4 or (len(row) == 5 and labels and row[1].upper() != b"Q0")
 
 
 def first_row(path: Path) -> list[bytes]:
-    """Return the words of the first line that is neither blank nor a comment, or an empty list."""
+    """Return the words of the first line that is neither blank nor a comment.
+
+    Without such a line, return an empty list.
+    """
     try:
         with open_plain(path) as stream:
             begin = stream.read(HEAD)

@@ -189,7 +189,10 @@ def _example(example: Example) -> dict[str, Any]:
 
 
 def _print_list(listed: Iterable[MeasureFamily]) -> None:
-    """Print a line per measure, grouped by family: its text, its other names, its summary."""
+    """Print a line per measure, grouped by family.
+
+    A line has the text, the other names and the summary of the measure.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -260,7 +263,10 @@ def _print_table(heading: str, rows: Sequence[tuple[str, str]], width: int) -> N
 
 
 def _list_classes(text: str | None, path: Path, form: str) -> None:
-    """List the classes of label tuples of the collection in `path` under the measures that `text` names."""
+    """List the classes of label tuples of the collection in `path`.
+
+    The classes are those under the measures that `text` names.
+    """
     if text is None or form == "markdown":
         raise click.UsageError("--classes requires the NAME of a measure, and has no format markdown")
     qrels = read_judgments(path, ()).qrels
@@ -274,7 +280,10 @@ def _list_classes(text: str | None, path: Path, form: str) -> None:
 
 
 def _write_example(name: str | None, folder: Path) -> None:
-    """Write the first worked example of a measure, and print the commands that score it."""
+    """Write the first worked example of a measure.
+
+    Print the commands that score it.
+    """
     if name is None:
         raise click.UsageError("--example requires the NAME of a measure")
     example = ReferencePage(_declaration(name)).examples[0]

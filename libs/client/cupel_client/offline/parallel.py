@@ -32,7 +32,9 @@ T = TypeVar("T")
 def map_in_parallel(
     work: Callable[[Item], T], items: Sequence[Item], *, doing: str, jobs: int | None = None
 ) -> list[T | None]:
-    """Return the result of `work` for each item, in order, computed by up to `jobs` processes.
+    """Return the result of `work` for each item, in order.
+
+    Up to `jobs` processes compute the results.
 
     By default, estimate the amount of work from the first items, and use all cores if that pays off. The
     result is None for an item whose process was killed, for example because memory ran out. If standard error
@@ -114,7 +116,10 @@ def _begin(work: Callable[[Any], Any]) -> None:
 
 
 def _exit_with_parent() -> None:
-    """Exit when the parent process has ended, because a killed parent cannot stop its children."""
+    """Exit when the parent process has ended.
+
+    A killed parent cannot stop its children.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

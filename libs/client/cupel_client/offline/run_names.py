@@ -1,4 +1,7 @@
-"""Names of runs in results: the base name of the file without a compression suffix."""
+"""Names of runs in results.
+
+A name is the base name of the file without a compression suffix.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +13,9 @@ from cupel_measures.reading.compression import plain_name
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """Return a distinct name for each path: its base name, with parent folders where base names are equal.
+    """Return a distinct name for each path.
+
+    It is the base name, with parent folders where base names are equal.
 
     If two files differ only in a compression suffix, all files keep their suffixes.
     Raise click.UsageError if a file is given twice.

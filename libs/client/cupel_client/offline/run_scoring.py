@@ -59,7 +59,9 @@ class ScoringTask:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scored:
-    """A scored or refused run. If it is refused, `values` is None and `findings` has the reasons.
+    """A scored or refused run.
+
+    If it is refused, `values` is None and `findings` has the reasons.
 
     values: float64[T] per measure of the job. over: bool[T], the topics of the aggregates, or None for all.
     means: mean over these topics by measure. exact: exact means by measure text, if requested and available.
@@ -153,7 +155,10 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 
 
 def unknown_topics(joined: Joined, path: Path) -> Findings:
-    """Return a finding about topics of the run that the qrels lack, the only finding of the fast reader."""
+    """Return a finding about topics of the run that the qrels lack.
+
+    It is the only finding of the fast reader.
+    """
     findings = Findings()
     if joined.unknown_topics:
         message = f"the qrels lack {joined.unknown_topics} topics of the run; these topics are ignored"

@@ -13,7 +13,9 @@ NAMED = 3
 
 
 def teams_of(names: Sequence[str], file: Path | None, pattern: str | None) -> dict[str, str] | None:
-    """Return the team of each run by name; None if neither `file` nor `pattern` is given.
+    """Return the team of each run by name.
+
+    Return None if neither `file` nor `pattern` is given.
 
     file: two columns, run and team. pattern: a regular expression that is searched in the name of a run; its
     first group is the team. Raise click.UsageError, with all errors, if the file is invalid or a run has no
@@ -57,7 +59,10 @@ def _read(file: Path) -> Mapping[str, str]:
 
 
 def _words(line: str) -> list[str]:
-    """Split a line at tabs if it has any, because names may contain spaces. Otherwise split it at spaces."""
+    """Split a line at tabs if it has any, otherwise at spaces.
+
+    Tabs come first because names may contain spaces.
+    """
     if "\t" not in line.strip():
         return line.split()
     return [word.strip() for word in line.split("\t") if word.strip()]

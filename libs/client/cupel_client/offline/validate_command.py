@@ -111,7 +111,10 @@ def _kind(path: Path, only_runs: bool) -> Kind:
 
 
 def _check_judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
-    """Check qrels and collection files. Also return the first valid qrels, to check the runs with."""
+    """Check qrels and collection files.
+
+    Also return the first valid qrels, to check the runs with.
+    """
     checked: list[Checked] = []
     reference: Qrels | None = None
     for path in paths:

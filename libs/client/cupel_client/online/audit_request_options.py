@@ -1,4 +1,7 @@
-"""Command-line options that describe an audit request: settings, measures, seed and judgments."""
+"""Command-line options that describe an audit request.
+
+They set its settings, measures, seed and judgments.
+"""
 
 from collections.abc import Callable
 from typing import Any

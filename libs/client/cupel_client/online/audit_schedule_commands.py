@@ -1,4 +1,7 @@
-"""`cupel audits schedule` and `cupel audits alert`: repeated audits, and bounds on reported numbers."""
+"""`cupel audits schedule` and `cupel audits alert`.
+
+They manage repeated audits, and bounds on reported numbers.
+"""
 
 import click
 
@@ -35,7 +38,9 @@ def schedule() -> None:
 @audit_request_options
 @with_client
 def add_schedule(client: Client, track: str, kind: str, **request: object) -> None:
-    """Repeat audits of KIND on TRACK, at the times of --cron or after every --runs new runs.
+    """Repeat audits of KIND on TRACK.
+
+    They run at the times of --cron or after every --runs new runs.
 
     Without --cron and --runs, each new qrels version is audited.
 

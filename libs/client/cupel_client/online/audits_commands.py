@@ -22,6 +22,7 @@ from cupel_client.online.online_output import (
 )
 from cupel_client.output import format_option
 from cupel_contract.audit_resources import AuditKindResource, AuditResource
+from cupel_contract.states import AuditState
 
 COLUMNS = ("id", "track", "kind", "parameters", "measures", "seed", "qrels", "other", "state", "progress",
            "digest", "verdict", "numbers", "created_at", "concluded_at")  # fmt: skip
@@ -160,7 +161,9 @@ def show(client: Client, audit: str, form: str) -> None:
 @click.argument("audit")
 @with_client
 def watch(client: Client, audit: str) -> None:
-    """Wait for an AUDIT (aud_...) and print its findings. The exit code is 3 if it failed.
+    """Wait for an AUDIT (aud_...) and print its findings.
+
+    The exit code is 3 if it failed.
 
     \b
     Example:
@@ -183,7 +186,9 @@ def watch(client: Client, audit: str) -> None:
 )
 @with_client
 def report(client: Client, audit: str, form: str, table: str, out: Path | None) -> None:
-    """Print the report of an AUDIT (aud_...), or write it to a file. It is partial while the audit runs.
+    """Print the report of an AUDIT (aud_...), or write it to a file.
+
+    It is partial while the audit runs.
 
     \b
     Example:
@@ -267,7 +272,7 @@ def _watch(client: Client, audit_id: str) -> None:
             bar.set(state.progress.trials_done, state.progress.trials or 1)
     audit = client.audit(audit_id)
     _print_audit(audit)
-    click.get_current_context().exit(0 if audit.state == "done" else SERVICE_FAILED)
+    click.get_current_context().exit(0 if audit.state is AuditState.DONE else SERVICE_FAILED)
 
 
 def _print_audit(audit: AuditResource) -> None:

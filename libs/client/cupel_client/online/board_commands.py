@@ -1,4 +1,7 @@
-"""`cupel scores` and `cupel leaderboard`: scores of a submission, leaderboard of a track."""
+"""`cupel scores` and `cupel leaderboard`.
+
+They print the scores of a submission and the leaderboard of a track.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -65,13 +68,19 @@ def scores(
 
 
 def _values_by_topic(scores: TopicScoresResource) -> dict[str, float | None]:
-    """Return the value of each listed topic, topics in byte order; None for a topic without judgments."""
+    """Return the value of each listed topic, topics in byte order.
+
+    The value is None for a topic without judgments.
+    """
     values: dict[str, float | None] = dict.fromkeys(scores.unjudged_topics)
     return dict(sorted((values | {item.topic: item.value for item in scores.topics}).items()))
 
 
 def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, float | None]]) -> None:
-    """Print a column per measure. per_measure: the values by measure and topic, possibly empty."""
+    """Print a column per measure.
+
+    per_measure: the values by measure and topic, possibly empty.
+    """
     if not scores:
         print_line("There are no scores yet.", err=True)
         return
@@ -106,7 +115,9 @@ def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, 
 def leaderboard(
     client: Client, track: str, measure: str | None, qrels: int | None, wait: bool, form: str
 ) -> None:
-    """Print the leaderboard of TRACK with its significance analysis. Equal scores share a rank.
+    """Print the leaderboard of TRACK with its significance analysis.
+
+    Equal scores share a rank.
 
     Submissions that share a letter are not significantly different (step-down max-T test at alpha 0.05).
     "best set" marks submissions that are not significantly worse than the best (multiple comparisons with
@@ -129,7 +140,10 @@ def leaderboard(
 
 
 def _print_board(board: LeaderboardResource) -> None:
-    """Print the ranks and the analysis; warnings and unranked submissions go to standard error."""
+    """Print the ranks and the analysis.
+
+    Warnings and unranked submissions go to standard error.
+    """
     if board.rows:
         _print_ranks(board)
         _print_analysis(board)
@@ -167,7 +181,10 @@ def _print_ranks(board: LeaderboardResource) -> None:
 
 
 def _analysis_columns(board: LeaderboardResource) -> list[tuple[str, list[str]]]:
-    """Return the columns of the significance analysis; they are empty while it is pending."""
+    """Return the columns of the significance analysis.
+
+    They are empty while it is pending.
+    """
     alpha = board.analysis.alpha if board.analysis else None
     return [
         (f"{1 - (alpha or 0):.0%} interval", [_format_interval(row.interval, ".4f") for row in board.rows]),

@@ -1,4 +1,7 @@
-"""The connection to a service: stored credentials, --url and --token, and reports of refused requests."""
+"""The connection of the command line to a service.
+
+The module has stored credentials, --url and --token, and reports of refused requests.
+"""
 
 import functools
 import json
@@ -40,7 +43,10 @@ def credentials_file() -> Path:
 
 
 def read_credentials() -> dict[str, Any]:
-    """Return the stored credentials: `default`, the default URL; `services`, a token per URL."""
+    """Return the stored credentials.
+
+    `default` is the default URL; `services` has a token per URL.
+    """
     try:
         credentials: dict[str, Any] = json.loads(credentials_file().read_text())
     except FileNotFoundError:
@@ -53,7 +59,10 @@ def read_credentials() -> dict[str, Any]:
 
 
 def save_credentials(url: str, token: str) -> None:
-    """Store a token in a file that only its owner can read, and make its service the default."""
+    """Store a token, and make its service the default.
+
+    Only the owner of the file can read it.
+    """
     credentials = {"default": url, "services": read_credentials()["services"] | {url: token}}
     path = credentials_file()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -101,7 +110,10 @@ def open_client(url: str | None, token: str | None) -> Iterator[Client]:
 
 @contextmanager
 def exit_on_service_error() -> Iterator[None]:
-    """End the command with a message and an exit code if the service refuses a request or fails."""
+    """End the command if the service refuses a request or fails.
+
+    It ends with a message and an exit code.
+    """
     try:
         yield
     except ServiceError as problem:
@@ -110,7 +122,10 @@ def exit_on_service_error() -> Iterator[None]:
 
 
 def exit_code(problem: ServiceError) -> int:
-    """Return 1 for an invalid file, 2 for any other invalid request, 3 for a failure of the service."""
+    """Return the exit code for an error of a request.
+
+    It is 1 for an invalid file, 2 for any other invalid request, 3 for a failure of the service.
+    """
     if problem.code in INVALID_FILE_CODES:
         return NEGATIVE
     is_invalid_request = 400 <= problem.status < 500 and problem.status != 408 and not problem.is_temporary
@@ -133,7 +148,10 @@ def print_problem(problem: ServiceError, *, file: str = "") -> None:
 
 
 def print_findings(file: str, outcome: str, findings: Findings) -> None:
-    """Print the outcome and the findings for a file on standard error, as `cupel validate` does."""
+    """Print the outcome and the findings for a file on standard error.
+
+    The form is that of `cupel validate`.
+    """
     colour = "red" if findings.refused else "green"
     click.echo(
         f"{click.style(printable(file), bold=True)}: {click.style(printable(outcome), fg=colour)}", err=True

@@ -11,6 +11,7 @@ from cupel_client.online.connection import with_client
 from cupel_client.online.online_output import json_value, print_line, print_rows, progress_bar
 from cupel_client.output import format_option, write_json
 from cupel_contract.score_resources import ExplanationResource, PendingExplanations
+from cupel_contract.states import JobState
 from cupel_measures.explaining import ABOUT
 
 COLUMNS = ("run", "measure", "about", "told")
@@ -47,7 +48,9 @@ def explain(
     qrels: int | None,
     form: str,
 ) -> None:
-    """Explain the scores of a SUBMISSION (sub_...): ties, unjudged documents, scale, aspects, profiles.
+    """Explain the scores of a SUBMISSION (sub_...).
+
+    The parts are ties, unjudged documents, scale, aspects and profiles.
 
     The service computes each explanation once and stores it. The exit code is 3 if a computation fails.
 
@@ -72,7 +75,10 @@ def explain(
 
 
 def _select_parts(explanation: ExplanationResource, parts: Sequence[str]) -> ExplanationResource:
-    """Return the explanation with only `parts`; earlier requests may have stored further parts."""
+    """Return the explanation with only `parts`.
+
+    Earlier requests may have stored further parts.
+    """
     selected = {name: data for name, data in explanation.told.items() if name in parts}
     return ExplanationResource(measure=explanation.measure, told=selected)
 
@@ -97,6 +103,6 @@ def _wait(client: Client, request: PendingExplanations) -> list[str]:
         for done, job in enumerate(request.jobs, 1):
             *_, last = client.watch_job(job.id)
             bar.set(done, len(request.jobs))
-            if last.state == "dead":
+            if last.state is JobState.DEAD:
                 failures.append(f"not explained: {last.error} ({last.id})")
     return failures

@@ -1,4 +1,7 @@
-"""Output of the online commands: lines, fields, progress bars, and rows as JSON, JSON Lines or CSV."""
+"""Output of the online commands.
+
+It consists of lines, fields, progress bars, and rows as JSON, JSON Lines or CSV.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,18 +15,27 @@ from cupel_client.output import console, printable, write_csv, write_json, write
 
 
 class ProgressBar(Protocol):
-    """A progress bar. `set` updates the finished and the total amount of work, and optionally the label."""
+    """A progress bar.
+
+    `set` updates the finished and the total amount of work, and optionally the label.
+    """
 
     def set(self, done: float, total: float, text: str | None = None) -> None: ...
 
 
 def print_line(text: str, *, err: bool = False, dim: bool = False) -> None:
-    """Print one line. Control characters are escaped, because the text may come from other users."""
+    """Print one line.
+
+    Control characters are escaped, because the text may come from other users.
+    """
     click.echo(click.style(printable(text), dim=True) if dim else printable(text), err=err)
 
 
 def print_rows(form: str, columns: Sequence[str], values: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as `form`: "json", "jsonl" or "csv"; `columns` are the columns of the CSV."""
+    """Print rows as `form`: "json", "jsonl" or "csv".
+
+    `columns` are the columns of the CSV.
+    """
     if form == "json":
         write_json(list(values))
     elif form == "jsonl":

@@ -1,4 +1,7 @@
-"""`cupel qrels`: upload, publish, list, show and compare versions of a track's judgments."""
+"""`cupel qrels`: versions of a track's judgments.
+
+The commands upload, publish, list, show and compare them.
+"""
 
 from pathlib import Path
 
@@ -77,7 +80,9 @@ def upload(client: Client, track: str, collection: Path, publish_after: bool) ->
 )
 @with_client
 def publish(client: Client, track: str, number: int, wait: bool) -> None:
-    """Rescore all submissions to TRACK with version NUMBER, then make it the current version.
+    """Rescore all submissions to TRACK with version NUMBER.
+
+    NUMBER then becomes the current version.
 
     \b
     Example:
@@ -115,7 +120,9 @@ def list_(client: Client, track: str, form: str) -> None:
 @format_option()
 @with_client
 def show(client: Client, track: str, number: int, form: str) -> None:
-    """Show version NUMBER of the judgments of TRACK, with the warnings about its files.
+    """Show version NUMBER of the judgments of TRACK.
+
+    The warnings about its files are included.
 
     \b
     Example:
@@ -146,7 +153,9 @@ def show(client: Client, track: str, number: int, form: str) -> None:
 @format_option()
 @with_client
 def diff(client: Client, track: str, number: int, base: int | None, measure: str | None, form: str) -> None:
-    """Show how scores and ranks on TRACK change from an earlier version to version NUMBER.
+    """Show how scores and ranks on TRACK change between two versions.
+
+    The change is from an earlier version to version NUMBER.
 
     \b
     Example:

@@ -1,4 +1,7 @@
-"""`cupel submit`, `cupel watch` and `cupel runs`: submit runs, follow and list submissions."""
+"""`cupel submit`, `cupel watch` and `cupel runs`.
+
+They submit runs, and follow and list submissions.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +22,10 @@ from cupel_client.online.online_output import (
     progress_bar,
 )
 from cupel_client.output import format_option
+from cupel_contract.states import FINAL_JOB_STATES, OPEN_SUBMISSION_STATES, SubmissionState
 from cupel_contract.submission_resources import SubmissionResource
 
 COLUMNS = ("id", "track", "team", "name", "tag", "state", "topics", "documents", "received_at", "digest")
-UNSCORED = ("waiting", "queued", "partly")
-"""States of submissions that have measures left to score."""
 
 
 @click.command()
@@ -53,7 +55,11 @@ def submit(client: Client, track: str, runs: Sequence[Path], wait: bool, form: s
                 break  # the error does not depend on the file, so the other files would fail as well
     if wait:
         accepted = [_wait_for_scores(client, submission) for submission in accepted]
-        codes += [SERVICE_FAILED for submission in accepted if submission.state in ("dead", "partly")]
+        codes += [
+            SERVICE_FAILED
+            for submission in accepted
+            if submission.state in (SubmissionState.DEAD, SubmissionState.PARTLY)
+        ]
         _print_unjudged_tracks(accepted)
     if accepted or form != "table":
         _print_submissions(accepted, form)
@@ -76,12 +82,12 @@ def watch(client: Client, target: str) -> None:
         unscored = [client.submission(target)]
     else:
         _wait_for_publication(client, target)
-        unscored = [item for item in client.submissions(target) if item.state in UNSCORED]
+        unscored = [item for item in client.submissions(target) if item.state in OPEN_SUBMISSION_STATES]
     submissions = [_wait_for_scores(client, submission) for submission in unscored]
     for submission in submissions:
         print_line(f"{submission.id}  {submission.name or submission.run.tag}: {submission.state}")
     _print_unjudged_tracks(submissions)
-    has_failed = any(submission.state == "dead" for submission in submissions)
+    has_failed = any(submission.state is SubmissionState.DEAD for submission in submissions)
     click.get_current_context().exit(SERVICE_FAILED if has_failed else 0)
 
 
@@ -90,7 +96,9 @@ def watch(client: Client, target: str) -> None:
 @format_option()
 @with_client
 def list_runs(client: Client, track: str, form: str) -> None:
-    """List the submissions of your team to TRACK, newest first. Organisers see the submissions of all teams.
+    """List the submissions of your team to TRACK, newest first.
+
+    Organisers see the submissions of all teams.
 
     \b
     Example:
@@ -130,7 +138,7 @@ def _wait_for_scores(client: Client, submission: SubmissionResource) -> Submissi
     """Return the submission after its last scoring job has ended."""
     with progress_bar(f"scoring {submission.name or submission.run.tag}") as bar:
         for state in client.watch_submission(submission.id):
-            ended = sum(job.state in ("done", "dead") for job in state.jobs)
+            ended = sum(job.state in FINAL_JOB_STATES for job in state.jobs)
             bar.set(ended, max(1, len(state.jobs)))
             submission = state
     return submission
@@ -138,7 +146,7 @@ def _wait_for_scores(client: Client, submission: SubmissionResource) -> Submissi
 
 def _print_unjudged_tracks(submissions: Sequence[SubmissionResource]) -> None:
     """Explain why submissions to a track without published judgments have no scores."""
-    unjudged = [item.track for item in submissions if item.state in UNSCORED and not item.jobs]
+    unjudged = [item.track for item in submissions if item.state in OPEN_SUBMISSION_STATES and not item.jobs]
     for track in dict.fromkeys(unjudged):
         reason = "has no published judgments yet; submissions are scored when judgments are published"
         print_line(f"{track} {reason}.", err=True)
@@ -170,7 +178,7 @@ def _row(submission: SubmissionResource) -> dict[str, Any]:
 
 
 def _print_scores(client: Client, submissions: Sequence[SubmissionResource]) -> None:
-    scored = [(item, client.scores(item.id)) for item in submissions if item.state == "scored"]
+    scored = [(item, client.scores(item.id)) for item in submissions if item.state is SubmissionState.SCORED]
     if scored and any(scores for _, scores in scored):
         measures = [score.measure for score in scored[0][1]]
         values = [{score.measure: score.value for score in scores} for _, scores in scored]

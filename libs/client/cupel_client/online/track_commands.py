@@ -124,7 +124,7 @@ def show(client: Client, name: str, form: str) -> None:
 def change(
     client: Client, name: str, title: str | None, measures: tuple[str, ...], closed: bool | None
 ) -> None:
-    """Change the title or the measures of the track NAME, or close or open it for submissions.
+    """Change the title or measures of track NAME, or close or open it for submissions.
 
     \b
     Example:

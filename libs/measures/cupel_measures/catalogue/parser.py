@@ -1,4 +1,6 @@
-"""Parser of measure texts such as `nDCG@10`, `AP(rel=2)` and `TOMA(of=nDCG@10)`, and of trec_eval's names.
+"""Parser of measure texts and of trec_eval's names.
+
+Measure texts are such as `nDCG@10`, `AP(rel=2)` and `TOMA(of=nDCG@10)`.
 
 Importing this module declares every measure.
 """

@@ -66,7 +66,10 @@ class ReferencePage:
 
     @cached_property
     def paragraphs(self) -> tuple[str, ...]:
-        """Return the paragraphs of the documentation without caveats and examples; formulas are indented."""
+        """Return the paragraphs of the documentation without caveats and examples.
+
+        Formulas are indented.
+        """
         paragraphs = self.declaration.documentation.split("\n\n")
         return tuple(text for text in paragraphs if not text.startswith((CAVEAT, EXAMPLE)))
 
@@ -87,7 +90,10 @@ class ReferencePage:
 
     @property
     def written(self) -> str:
-        """Return the shortest text of the measure, with its required parameters and its cutoff."""
+        """Return the shortest text of the measure.
+
+        It has the required parameters and the cutoff.
+        """
         declaration = self.declaration
         parameters = declaration.parameters.items()
         required = [name for name, parameter in parameters if parameter.default is REQUIRED]
@@ -159,7 +165,10 @@ class ReferencePage:
 
     @property
     def scale(self) -> str:
-        """Return the scale type and the operations that it allows, or the rule that determines the type."""
+        """Return the scale type and the operations that it allows.
+
+        If a rule determines the type, return the rule.
+        """
         if self.declaration.scale != "depends":
             return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
         return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")
@@ -176,7 +185,10 @@ class ReferencePage:
 
 @dataclass(frozen=True)
 class MeasureFamily:
-    """Measures of one module. The docstring of the module contains the title and the introduction."""
+    """Measures of one module.
+
+    The docstring of the module contains the title and the introduction.
+    """
 
     name: str
     title: str
@@ -185,7 +197,10 @@ class MeasureFamily:
 
 
 def families() -> list[MeasureFamily]:
-    """Return all families: first of measures of one aspect, then of several aspects, then of subtopics."""
+    """Return all families of measures.
+
+    Measures of one aspect come first, then of several aspects, then of subtopics.
+    """
     members: dict[str, list[Declaration]] = {}
     for declaration in all_declarations():
         members.setdefault(declaration.compute.__module__, []).append(declaration)
@@ -200,7 +215,7 @@ def family_of(declaration: Declaration) -> MeasureFamily:
 
 def _family(module: str, members: Iterable[Declaration]) -> MeasureFamily:
     first, *more = (inspect.getdoc(sys.modules[module]) or "").split("\n\n")
-    title = re.sub(r" \((spec|trec_eval)[^)]*\)\.$", "", _joined(first)).removesuffix(".")
+    title = re.sub(r" \(trec_eval[^)]*\)\.$", "", _joined(first)).removesuffix(".")
     return MeasureFamily(module.rpartition(".")[2], title, tuple(more), tuple(map(ReferencePage, members)))
 
 

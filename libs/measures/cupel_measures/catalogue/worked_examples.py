@@ -1,4 +1,6 @@
-"""Worked examples in the docstrings of measures: a small collection, runs and their scores.
+"""Worked examples in the docstrings of measures.
+
+An example is a small collection, runs and their scores.
 
     Example: a=3 b=0 c=1; run c x a: nDCG 0.688529 = (1 + 3/2) / (3 + 1/log2(3)), P@2 0.5.
 
@@ -33,7 +35,10 @@ PLAIN, SUBTOPICS, DECLARED, TEXTS = "qrels.txt", "subtopics.txt", "collection.js
 
 @dataclass(frozen=True)
 class Value:
-    """Aggregate of a measure over topics, as printed, with its derivation if the example has one."""
+    """Aggregate of a measure over topics, as printed.
+
+    It has a derivation if the example has one.
+    """
 
     measure: str
     printed: str
@@ -41,13 +46,19 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """Return the greatest accepted error of the printed number. It is rounded if it has six decimals."""
+        """Return the greatest accepted error of the printed number.
+
+        The number is rounded if it has six decimals.
+        """
         return 5.1e-7 if len(self.printed.partition(".")[2]) >= 6 else 1e-12
 
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """A run: its text as written, its documents by topic in rank order, and its values."""
+    """A run of a worked example.
+
+    It has its text as written, its documents by topic in rank order, and its values.
+    """
 
     text: str
     topics: tuple[tuple[str, ...], ...]
@@ -56,7 +67,10 @@ class ExampleRun:
 
 @dataclass(frozen=True)
 class Judgment:
-    """Judgment of a document: a label per aspect, or subtopics, or neither; optionally its text."""
+    """Judgment of a document.
+
+    It has a label per aspect, or subtopics, or neither; optionally the document's text.
+    """
 
     document: str
     labels: tuple[str, ...]
@@ -100,7 +114,10 @@ class Example:
         return lines
 
     def write(self, folder: Path) -> tuple[Path, list[Path]]:
-        """Write the example to an existing folder. Return its qrels or collection file, and its run files."""
+        """Write the example to an existing folder.
+
+        Return its qrels or collection file, and its run files.
+        """
         runs = []
         for number, run in enumerate(self.runs, 1):
             runs.append(folder / f"run-{number}.txt")
@@ -136,7 +153,10 @@ def _ranking(run: ExampleRun, tag: str) -> Iterator[str]:
 
 
 def read(paragraph: str) -> Example:
-    """Parse a paragraph of a docstring as an example. Raise ValueError with the expected syntax."""
+    """Parse a paragraph of a docstring as an example.
+
+    Raise ValueError with the expected syntax.
+    """
     head, _, body = " ".join(paragraph.split()).partition(": ")
     parts = [part.strip() for part in body.removesuffix(".").split(";")]
     before_runs = [part for part in parts if not part.startswith("run ")]

@@ -1,4 +1,7 @@
-"""Agreement of two sets of judgments of the same topic-document pairs, aspect by aspect."""
+"""Agreement of two sets of judgments, aspect by aspect.
+
+Both sets judge the same topic-document pairs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -116,7 +119,10 @@ def _common_labels(first: Qrels, second: Qrels, aspect: str) -> tuple[Ints, Ints
 
 
 def judged_labels(qrels: Qrels, aspect: str) -> dict[tuple[str, bytes], int]:
-    """Return the label index of each judged (topic, document); negative grades become the lowest label."""
+    """Return the label index of each judged (topic, document).
+
+    Negative grades become the lowest label.
+    """
     labels = qrels.labels[qrels.aspect_index(aspect)]
     documents, topics = qrels.documents.to_list(), qrels.topic_of.tolist()
     return {

@@ -1,4 +1,6 @@
-"""Tests of all pairs of systems at once: Kruskal-Wallis, ANOVA with Tukey's HSD, and randomised Tukey HSD.
+"""Tests of all pairs of systems at once.
+
+The tests are Kruskal-Wallis, ANOVA with Tukey's HSD, and randomised Tukey HSD.
 
 Scores are float64[topics, systems]. Two systems differ significantly if their difference exceeds the critical
 difference, which is the same for all pairs. The probability of any false positive among all pairs is then at
@@ -62,7 +64,9 @@ class AllPairs:
 
 
 def kruskal_wallis(scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.05) -> AllPairs:
-    """Test all systems by Kruskal-Wallis, and all pairs by Tukey's criterion on mean ranks.
+    """Test all systems by Kruskal-Wallis.
+
+    Test all pairs by Tukey's criterion on mean ranks.
 
     The scores of all topics are ranked together (Ferrante, Ferro and Losiouk, TKDE 2019, section 5.3). Only
     the order of the scores counts, so the test is valid on any scale. Convert exact scores (int or Fraction)
@@ -172,7 +176,10 @@ def randomised_hsds(
 
 
 def _compare_with_ranges(result: AllPairs, values: Floats, ranges: Floats) -> AllPairs:
-    """Add the statistics of randomised Tukey HSD to `result`. ranges: float64[replicates], ascending."""
+    """Add the statistics of randomised Tukey HSD to `result`.
+
+    ranges: float64[replicates], ascending.
+    """
     means = mean(values)
     difference = means[result.first] - means[result.second]
     size = np.abs(difference)
@@ -189,7 +196,9 @@ def _compare_with_ranges(result: AllPairs, values: Floats, ranges: Floats) -> Al
 
 
 def _permuted_ranges(values: Floats, replicates: int, seed: int) -> list[Floats]:
-    """Return the sorted ranges of the means after random permutations of the scores of each topic.
+    """Return the sorted ranges of the means after random permutations.
+
+    A permutation reorders the scores of each topic.
 
     values: float64[measures, topics, systems]. The result contains one float64[replicates] per measure.
     """
@@ -221,14 +230,20 @@ def _permutations(
 
 @lru_cache(maxsize=256)
 def critical_range(alpha: float, systems: int, df: float) -> float:
-    """Return the upper alpha quantile of the studentised range; cached because it is slow to compute."""
+    """Return the upper alpha quantile of the studentised range.
+
+    It is cached because it is slow to compute.
+    """
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(1 - alpha, systems, df))
 
 
 def empty_result(values: Floats, alpha: float, warnings: tuple[str, ...]) -> AllPairs:
-    """Return a result without statistics. Its `undefined` gives the reason if no test is possible."""
+    """Return a result without statistics.
+
+    Its `undefined` gives the reason if no test is possible.
+    """
     topics, systems = values.shape
     first, second = np.triu_indices(systems, 1)
     reason = undefined_reason(values)

@@ -1,4 +1,6 @@
-"""The significance analysis of a leaderboard: intervals of means and ranks, groups, and the best set.
+"""The significance analysis of a leaderboard.
+
+It consists of intervals of means and ranks, groups, and the best set.
 
 Pairs are compared by the step-down max-T test. Systems in the same group do not differ significantly; this
 does not show that they are equal.
@@ -122,7 +124,9 @@ def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
 
 
 def rank_bounds(test: MaxT, systems: int) -> tuple[Floats, Floats]:
-    """Return the lowest and highest rank number that every system may have, float64[systems] each.
+    """Return the lowest and highest rank number that every system may have.
+
+    float64[systems] each.
 
     These are 1 + the number of significantly better systems, and the number of systems that are not
     significantly worse.
@@ -135,13 +139,19 @@ def rank_bounds(test: MaxT, systems: int) -> tuple[Floats, Floats]:
 
 
 def _average_ranks(values: Floats) -> Floats:
-    """Return the rank of each value, from 1 for the smallest; equal values get the mean of their ranks."""
+    """Return the rank of each value, from 1 for the smallest.
+
+    Equal values get the mean of their ranks.
+    """
     ordered = np.sort(values)  # scipy.stats.rankdata returns the same, but takes a second to import
     return (1.0 + ordered.searchsorted(values, "left") + ordered.searchsorted(values, "right")) / 2
 
 
 def board_order(values: Floats, test: AllPairs | MaxT) -> tuple[list[int], set[tuple[int, int]]]:
-    """Return the order of the systems, best first, and pairs of positions in it that differ significantly."""
+    """Return the order of the systems, best first, and significant differences.
+
+    The differences are pairs of positions in the order that differ significantly.
+    """
     means = mean(values) if len(values) else np.zeros(values.shape[1])
     order = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
     place = np.argsort(order)

@@ -72,13 +72,19 @@ class MarginChoices:
             raise click.UsageError("--margin requires --format table, json, jsonl or csv, not latex")
 
     def of(self, measure: str) -> float | None:
-        """Return the margin of a measure, or the margin for all measures, or None if neither is given."""
+        """Return the margin of a measure, or the margin for all measures.
+
+        Return None if neither is given.
+        """
         margins = dict(self.margins)
         return margins.get(measure, margins.get(None))
 
 
 def margin_options(command: _Command) -> _Command:
-    """Add --margin, --margin-test and --bayes as the arguments margins, margin_test and bayes."""
+    """Add --margin, --margin-test and --bayes to a command.
+
+    They become the arguments margins, margin_test and bayes.
+    """
     for option in (
         click.option(
             "--bayes",
@@ -115,7 +121,10 @@ def compare_margins(
     alpha: float,
     seed: int,
 ) -> MarginResult | None:
-    """Compare each pair by each measure that has a margin. Return None if no measure has one."""
+    """Compare each pair by each measure that has a margin.
+
+    Return None if no measure has one.
+    """
     if not choices.margins:
         return None
     first, second = ([pair[place] for pair in pairs] for place in range(2))

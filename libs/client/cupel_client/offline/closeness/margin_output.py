@@ -53,7 +53,10 @@ class MarginResult:
 
     @property
     def confidence(self) -> float:
-        """Return the confidence level 1 - 2 alpha, at which intervals agree with the one-sided tests."""
+        """Return the confidence level 1 - 2 alpha.
+
+        At this level, intervals agree with the one-sided tests.
+        """
         return round(1 - 2 * self.alpha, 12)
 
 
@@ -124,7 +127,10 @@ def print_margins(result: MarginResult | None, systems: Sequence[str], pairs: Se
 
 
 def format_verdict(outcome: MarginOutcome) -> str:
-    """Return the verdict; for `equal within`, add the margin and a significant direction."""
+    """Return the verdict as text.
+
+    For `equal within`, add the margin and a significant direction.
+    """
     if outcome.verdict != "equal within":
         return outcome.verdict
     direction = "" if outcome.significant_direction is None else f", {outcome.significant_direction}"

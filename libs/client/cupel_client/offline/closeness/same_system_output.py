@@ -88,7 +88,7 @@ def print_same_system_csv(result: SameSystemResult) -> None:
 
 
 def print_same_system_tables(result: SameSystemResult) -> None:
-    """Print the agreement of the document lists, of the scores, and of the improvements."""
+    """Print the agreement of document lists, of scores, and of improvements."""
     _print_lists(result)
     _print_scores(result)
     if result.has_baselines:

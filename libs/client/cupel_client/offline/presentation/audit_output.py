@@ -56,7 +56,10 @@ def write_files(out: Path, data: Mapping[str, Any], report: AuditReport) -> list
 
 
 def warn_of_missing_page() -> None:
-    """Warn if `write_files` cannot write the HTML page, so that the user knows before a long audit."""
+    """Warn if `write_files` cannot write the HTML page.
+
+    The user then knows before a long audit.
+    """
     if missing := missing_packages():
         packages = " and ".join(missing)
         click.echo(f"report.html is not written: the page needs {packages}; run `make setup`", err=True)

@@ -1,4 +1,7 @@
-"""Reference documentation of the audit kinds: one page each, and all of them as Markdown or JSON."""
+"""Reference documentation of the audit kinds.
+
+Each kind has a page; all of them together are available as Markdown or JSON.
+"""
 
 import inspect
 from collections.abc import Iterator
@@ -94,7 +97,10 @@ def example(kind: type[Audit]) -> str:
 
 
 def _example_options(kind: type[Audit]) -> Iterator[str]:
-    """Yield options for the first two parameters that have a default and are not flags."""
+    """Yield options for an example command.
+
+    They are for the first two parameters that have a default and are not flags.
+    """
     settings = SETTINGS[kind.name]
     names = [
         name
@@ -123,7 +129,10 @@ def _description(setting: Setting) -> str:
 
 
 def _default(setting: Setting) -> str:
-    """Return the default as a user would write it; empty for None, which the description explains."""
+    """Return the default as a user would write it.
+
+    It is empty for None, which the description explains.
+    """
     default = setting.parameter.default
     if default is None:
         return ""

@@ -1,4 +1,7 @@
-"""Output of `cupel measures TOMA --classes COLLECTION`: the classes of label tuples."""
+"""Output of `cupel measures TOMA --classes COLLECTION`.
+
+It lists the classes of label tuples.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Tables split into blocks of columns that fit the width of the terminal; each block repeats the keys."""
+"""Tables split into blocks of columns that fit the width of the terminal.
+
+Each block repeats the keys.
+"""
 
 from collections.abc import Sequence
 
@@ -20,7 +23,9 @@ def show_blocks(
     caption: str | None = None,
     last_apart: bool = False,
 ) -> None:
-    """Print rows with left-aligned keys and right-aligned columns, in as many blocks as needed.
+    """Print rows in as many blocks of columns as needed.
+
+    Keys are left-aligned, and columns are right-aligned.
 
     last_apart: whether to draw a line above the last row, for example a row of means.
     """

@@ -74,7 +74,10 @@ class ComparisonResult:
         return self.compared.systems[first], self.compared.systems[second]
 
     def correction(self) -> str:
-        """Return how p-values were corrected, as the end of a sentence; empty for a single test."""
+        """Return how p-values were corrected, as the end of a sentence.
+
+        It is empty for a single test.
+        """
         tests, choice = self.compared.tests, self.compared.choices.correction_name
         if tests == 1:
             return ""
@@ -211,7 +214,10 @@ def _interval_data(name: str, interval: Interval) -> dict[str, Any]:
 
 
 def _as_scored(comparison: MeasureComparison, system: int) -> Interval:
-    """Return the mean in the unit of the measure: the geometric mean if logarithms are compared."""
+    """Return the mean in the unit of the measure.
+
+    It is the geometric mean if logarithms are compared.
+    """
     mean = comparison.means[system]
     if not comparison.measure.uses_logarithms:
         return mean
@@ -263,7 +269,10 @@ def _aspect_rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
 
 
 def _rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
-    """Yield a row per measure and pair, then a row per aspect and pair, which has no test."""
+    """Yield a row per measure and pair, then a row per aspect and pair.
+
+    A row of an aspect has no test.
+    """
     for comparison in result.compared.measures:
         for pair in comparison.differences:
             data = _difference_data(result, comparison, pair)

@@ -34,7 +34,10 @@ ASSUMPTIONS = {
 
 
 def print_tables(result: ComparisonResult) -> None:
-    """Print the tables of each measure, differences by aspect, agreement of measures, method and notes."""
+    """Print all tables of a comparison.
+
+    They show each measure, differences by aspect, agreement of measures, method and notes.
+    """
     for comparison in result.compared.measures:
         _print_means(result, comparison)
         if result.shows_pairs:
@@ -149,7 +152,10 @@ def _print_differences(result: ComparisonResult, comparison: MeasureComparison) 
 
 
 def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
-    """Return headings and cells of the key columns of a table of pairs; the heading names any baseline."""
+    """Return headings and cells of the key columns of a table of pairs.
+
+    The heading names any baseline.
+    """
     pairs = [result.pair(*pair) for pair in result.compared.pairs]
     if not result.compared.choices.all_pairs:
         return [f"vs. {printable(pairs[0][0])}"], [[second] for _, second in pairs]
@@ -185,7 +191,10 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
 
 
 def _effect_reason(pair: Difference, *, has_value: bool) -> str | None:
-    """Return why the effect size is undefined, or with has_value, why only its interval is undefined."""
+    """Return why the effect size of a pair is undefined.
+
+    With has_value, return why only its interval is undefined.
+    """
     return pair.effect.undefined if (pair.effect.value is not None) is has_value else None
 
 
@@ -195,7 +204,10 @@ def _pair_name(result: ComparisonResult, pair: Difference) -> str:
 
 
 def _reasons(subject: str, cases: Sequence[tuple[str, str | None]]) -> Iterator[str]:
-    """Yield a sentence for each reason why some cases are undefined. subject: start of the sentence."""
+    """Yield a sentence for each reason why some cases are undefined.
+
+    subject: start of the sentence.
+    """
     for reason in dict.fromkeys(item for _, item in cases if item is not None):
         names = [name for name, item in cases if item == reason]
         more = f" and {len(names) - SHORT} more" if len(names) > SHORT else ""

@@ -18,7 +18,9 @@ ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
 
 
 def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
-    """Yield a row per run and measure with the aggregate, after a row per topic if requested.
+    """Yield a row per run and measure with the aggregate.
+
+    A row per topic comes before it if requested.
 
     The value of a listed topic that does not enter the aggregate is None.
     """
@@ -39,7 +41,9 @@ def _print_csv(report: EvaluationReport) -> None:
 
 
 def _print_trec_eval(report: EvaluationReport) -> None:
-    """Print lines `%-22s\t%s\t%6.4f` like trec_eval: the topics if requested, then `all`.
+    """Print lines like trec_eval: the topics if requested, then `all`.
+
+    The format of a line is `%-22s      %s      %6.4f`.
 
     Counts are printed as integers.
     """

@@ -50,7 +50,9 @@ class EvaluationReport:
         return self.job.qrels.topics
 
     def by_topic(self, run: Scored, values: Floats) -> dict[str, float | None]:
-        """Return the value of each listed topic, in byte order; None if it does not enter the mean.
+        """Return the value of each listed topic, in byte order.
+
+        A value is None if it does not enter the mean.
 
         values: float64[T], the values of `run`, one per topic of the qrels.
         """
@@ -102,12 +104,18 @@ class EvaluationReport:
             yield f"{measure}: {values}, {reason}."
 
     def _rounded(self) -> list[str]:
-        """Return the measures without an exact value for some run, because its rankings are too deep."""
+        """Return the measures without an exact value for some run.
+
+        The reason is that its rankings are too deep.
+        """
         texts = [str(measure) for measure in self.measures[: self.job.exact] if has_exact_values(measure)]
         return [text for text in texts if any(text not in run.exact for run in self.scored.values())]
 
     def _above_ideal(self) -> dict[Measure, int]:
-        """Return the number of values above 1 by measure, for measures with a greedy ideal ranking."""
+        """Return the number of values above 1 by measure.
+
+        The measures are those with a greedy ideal ranking.
+        """
         counts = Counter(
             {
                 measure: sum(

@@ -1,4 +1,7 @@
-"""Explanations of scores as lines of text; the input is the plain values of `Explanation.as_data`."""
+"""Explanations of scores as lines of text.
+
+The input is the plain values of `Explanation.as_data`.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +25,10 @@ LISTED_TUPLES = 4
 
 
 def show_explanations(run: str, measure: str, explanation: Data) -> None:
-    """Print the explanation of the score of a run by one measure. explanation: data by part, or None."""
+    """Print the explanation of the score of a run by one measure.
+
+    explanation: data by part, or None.
+    """
     click.echo(click.style(printable(f"{run}  {measure}"), bold=True))
     for name, data in explanation.items():
         for index, line in enumerate(_part_lines(name, data)):
@@ -42,7 +48,10 @@ def _part_lines(name: str, data: Any) -> Iterator[str]:
 
 
 def _may_differ_exactly(measure: Measure) -> bool:
-    """Return whether exact values may differ although their floats are equal: huge values, powers of p."""
+    """Return whether exact values may differ although their floats are equal.
+
+    This is possible for huge values and for powers of p.
+    """
     declared = measure.declaration
     return has_exact_values(measure) and ("p" in declared.parameters or math.isinf(declared.bounds[1]))
 
@@ -121,7 +130,10 @@ _LINES: Mapping[str, Callable[[Any], Iterator[str]]] = {
 
 
 def _show_classes(data: Data) -> None:
-    """Print the number of documents in each band of ranks, for each class and for unjudged documents."""
+    """Print the number of documents in each band of ranks.
+
+    The numbers are for each class and for unjudged documents.
+    """
     rows = [[*_class_cells(item), *item["documents"]] for item in data["classes"] if any(item["documents"])]
     rows.append(["unjudged", "", "", *data["unjudged"]["documents"]])
     keys = [row[:1] for row in rows]

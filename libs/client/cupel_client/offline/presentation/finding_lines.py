@@ -64,7 +64,10 @@ def coloured_lines_of(findings: Findings, *, file: str, at_most: int | None = No
 
 
 def coloured(line: str) -> str:
-    """Return a line with its severity in colour; click removes colours if there is no terminal."""
+    """Return a line with its severity in colour.
+
+    click removes colours if there is no terminal.
+    """
     for word, colour in (("error", "red"), ("warning", "yellow")):
         head, separator, rest = line.partition(f"{word} ")
         if separator and (not head or head.endswith(": ")):
@@ -73,7 +76,10 @@ def coloured(line: str) -> str:
 
 
 def summary(warnings: Mapping[str, Findings]) -> Iterable[str]:
-    """Yield a line per warning code: how many runs have the warning, and what it means."""
+    """Yield a line per warning code.
+
+    It says how many runs have the warning, and what it means.
+    """
     runs_by_code: dict[str, list[str]] = {}
     for name, findings in warnings.items():
         for code in findings.totals:

@@ -31,7 +31,10 @@ SPECIAL = {
 
 
 def print_latex(result: ComparisonResult) -> None:
-    """Print a row per run and a column per measure; marks show significant differences."""
+    """Print a row per run and a column per measure.
+
+    Marks show significant differences.
+    """
     for line in _lines(result):
         click.echo(line)
     print_warnings(result)
@@ -92,7 +95,10 @@ def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) 
 
 
 def _is_higher(result: ComparisonResult, pair: Difference) -> bool:
-    """Return whether the second run is better, by mean ranks if the test compares them."""
+    """Return whether the second run is better.
+
+    Mean ranks decide if the test compares them.
+    """
     test = pair.test
     return ((test.statistic if result.compared.choices.is_rank_test else test.estimate) or 0.0) > 0
 

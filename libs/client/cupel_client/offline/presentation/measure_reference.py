@@ -1,4 +1,7 @@
-"""Reference pages of the measures as Markdown: a single page, or a document with an index."""
+"""Reference pages of the measures as Markdown.
+
+The output is a single page, or a document with an index.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -56,7 +59,10 @@ def _family(family: MeasureFamily) -> str:
 
 
 def page(reference: ReferencePage) -> str:
-    """Return the page of a measure: documentation, caveats, examples, parameters and facts."""
+    """Return the page of a measure.
+
+    It has documentation, caveats, examples, parameters and facts.
+    """
     parts = [f"### {reference.declaration.name}", f"`{reference.written}`", *reference.paragraphs]
     parts += [f"> **Caveat:** {caveat}" for caveat in reference.caveats]
     parts += ["\n".join(INDENT + line for line in example.lines()) for example in reference.examples]

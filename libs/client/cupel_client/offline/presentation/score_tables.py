@@ -35,7 +35,10 @@ def _print_board(report: EvaluationReport) -> None:
 
 
 def _print_topics(report: EvaluationReport) -> None:
-    """Print the values by topic: a column per measure for one run, a table per measure for several."""
+    """Print the values by topic.
+
+    There is a column per measure for one run, and a table per measure for several.
+    """
     keys = [[topic] for topic in (*report.job.qrels.listed_topics, ALL)]
     if len(report.scored) == 1:
         ((name, run),) = report.scored.items()
@@ -60,7 +63,10 @@ def _format_value(measure: Measure, value: float | None) -> str:
 
 
 def _heading(measure: Measure) -> str:
-    """Return the text of a measure. Break long text at parentheses, between parameters and before @."""
+    """Return the text of a measure as a heading.
+
+    Long text is broken at parentheses, between parameters and before @.
+    """
     text = str(measure)
     if len(text) <= 16:
         return text
