@@ -148,7 +148,7 @@ class SelectedTopics:
 
 
 def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, number: int) -> SelectedTopics:
-    """Select topics on which a cheaper measure orders systems like a reference measure.
+    """Select topics where a cheaper measure orders systems like a reference measure.
 
     Source: Hui, PIKM 2014, section 5.4.
 

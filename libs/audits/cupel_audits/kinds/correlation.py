@@ -260,10 +260,7 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
 
 
 def _mid_ranks(scores: RunScores) -> list[float]:
-    """Return the rank of each run, 1 for the best.
-
-    Tied runs share the mean of their ranks.
-    """
+    """Return the rank of each run, 1 for the best; tied runs share their mean rank."""
     level = levels(scores.means)
     above = (level[:, None] < level[None, :]).sum(axis=1)
     ties = (level[:, None] == level[None, :]).sum(axis=1)
@@ -277,10 +274,7 @@ def _moves(result: CorrelationResult) -> list[float]:
 
 
 def _largest_moves(result: CorrelationResult) -> list[int]:
-    """Return the MOVERS runs with the largest moves.
-
-    Runs with equal moves keep their order.
-    """
+    """Return the MOVERS runs with the largest moves; equal moves keep their order."""
     moves = _moves(result)
     return sorted(range(len(moves)), key=lambda run: -abs(moves[run]))[:MOVERS]
 
@@ -302,10 +296,7 @@ def _pair_row(result: CorrelationResult) -> PairRow:
 
 
 def _matrix_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MatrixRow]:
-    """Yield both halves of the matrix and its diagonal.
-
-    A heat map needs all cells.
-    """
+    """Yield both halves of the matrix and its diagonal: a heat map needs all cells."""
     known = {(result["first"], result["second"]): result for result in results}
     known |= {(second, first): result for (first, second), result in known.items()}
     measures = tuple(dict.fromkeys(about.measures))

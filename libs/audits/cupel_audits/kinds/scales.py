@@ -257,10 +257,7 @@ class Scales(OverTopics):
 
 
 def _score_levels(scores: RunScores) -> Floats:
-    """Replace the scores by numbers with the same order and the same ties.
-
-    The result is float64[topics, runs].
-    """
+    """Return numbers with the order and ties of the scores, float64[topics, runs]."""
     if not scores.exact and scores.undefined is not None:
         return scores.values  # the test rejects these values and gives the reason
     return levels(_flatten(scores)).astype(np.float64).reshape(scores.values.shape)
@@ -269,9 +266,7 @@ def _score_levels(scores: RunScores) -> Floats:
 def _squarable(scores: RunScores) -> Floats:
     """Return the scores, scaled down if their squares would overflow.
 
-    The scores are float64[topics, runs].
-
-    Exact scores are then divided by the largest absolute value.
+    The scores are float64[topics, runs]. Exact scores are then divided by the largest absolute value.
     """
     if scores.undefined is None or not scores.exact:
         return scores.values
@@ -299,10 +294,7 @@ def _summarise(test: AllPairs | MaxT) -> PairTest:
 
 
 def _group_letters(test: BlockedRanks) -> list[str]:
-    """Return the letters of the groups of each run.
-
-    a is the group of the best mean rank.
-    """
+    """Return the letters of each run's groups; a is the group of the best mean rank."""
     order = np.argsort(test.mean_ranks, kind="stable")
     place = np.argsort(order)
     first, second = place[test.first[test.differs]], place[test.second[test.differs]]
@@ -431,10 +423,7 @@ def _mean_rank_rows(about: SubjectSummary, result: ScalesResult) -> Iterator[Mea
 
 
 def _rank_plots(ranks: Sequence[MeanRankRow], test: str, alpha: float) -> Iterator[Plot]:
-    """Yield the critical-difference diagram of each measure.
-
-    Nothing is yielded without mean ranks.
-    """
+    """Yield the critical-difference diagram of each measure that has mean ranks."""
     if not ranks:
         return
     caption = (
