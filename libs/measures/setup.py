@@ -1,4 +1,7 @@
-"""Build of the optional C extensions, which may fail to compile without failing the installation."""
+"""Build of the optional C extensions.
+
+They may fail to compile without failing the installation.
+"""
 
 from setuptools import Extension, setup
 

@@ -25,7 +25,9 @@ EASIEST, HARDEST = 0.0, 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationSettings:
-    """Parameters of the simulation: each pair of a topicality and a mean label is a kind of system.
+    """Parameters of the simulation.
+
+    Each pair of a topicality and a mean label is a kind of system.
 
     topicality: probabilities that a document is relevant. mu: means of its understandability label, from 0
     (very easy) to 100 (very hard). sigma: the standard deviation of labels. threshold: the hardest label that
@@ -67,7 +69,10 @@ MOST_DOCUMENTS = 10_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The scores of one kind of system by one measure. expected: the mean in closed form, None for H."""
+    """The scores of one kind of system by one measure.
+
+    expected: the mean in closed form, None for H.
+    """
 
     topicality: float
     mu: float
@@ -78,7 +83,9 @@ class Cell:
 
 
 def simulate(settings: SimulationSettings, seed: int) -> list[Cell]:
-    """Return a cell for each topicality, mu and measure, in the order of the settings and NAMES.
+    """Return a cell for each topicality, mu and measure.
+
+    The order is that of the settings and NAMES.
 
     Each kind of system has its own random generator, seeded by `seed` and its index in the settings.
     """
@@ -130,7 +137,10 @@ def _understood(settings: SimulationSettings, labels: Floats) -> NDArray[np.bool
 
 
 def _rbp(settings: SimulationSettings, gains: NDArray[np.bool_]) -> Floats:
-    """Return float64[runs]: RBP of binary gains. Terms are added in the order of ranks."""
+    """Return RBP of binary gains, float64[runs].
+
+    Terms are added in the order of ranks.
+    """
     weights = power(settings.rho, np.arange(1, settings.depth + 1))
     total: Floats = np.cumsum(gains * weights, axis=1)[:, -1]
     return (1.0 - settings.rho) * total

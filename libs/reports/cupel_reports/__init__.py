@@ -1,4 +1,7 @@
-"""Reports of audits as self-contained web pages, which load nothing from the network."""
+"""Reports of audits as self-contained web pages.
+
+The pages load nothing from the network.
+"""
 
 from cupel_reports.content_security import policy as policy
 from cupel_reports.report_page import missing_packages as missing_packages

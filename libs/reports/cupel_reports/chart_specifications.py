@@ -1,4 +1,6 @@
-"""Vega-Lite specifications for each form of plot (curve, heatmap, ...), made with Altair.
+"""Vega-Lite specifications for each form of plot (curve, heatmap, ...).
+
+They are made with Altair.
 
 Every panel is a separate specification with one view, so that a page can place panels side by side or below
 each other. Colours are variables of the style sheet of the page, which has a light and a dark scheme. The
@@ -118,7 +120,10 @@ def curve(picture: Picture, panel: Panel) -> Chart:
 
 
 def _band(picture: Picture) -> str:
-    """Return an expression for the opacity of bands, which highlights the band of the focused series."""
+    """Return an expression for the opacity of bands.
+
+    It highlights the band of the focused series.
+    """
     usual = 0.15 if len(picture.series) <= 5 else 0.05
     return f"focus === null ? {usual} : datum.s === focus ? 0.25 : 0.02" if picture.series else str(usual)
 
@@ -162,7 +167,10 @@ def heatmap(picture: Picture, panel: Panel) -> Chart:
 
 
 def bars(picture: Picture, panel: Panel) -> Chart:
-    """Draw vertical bars if x is numeric, else horizontal ones, which leave room for labels."""
+    """Draw vertical bars if x is numeric, else horizontal ones.
+
+    Horizontal bars leave room for labels.
+    """
     upright, number = picture.is_numeric, len({row["x"] for row in panel.rows})
     way, across = ("y", "x") if upright else ("x", "y")
     places: Spec = {across: _category(picture, upright)}
@@ -192,7 +200,10 @@ def points(picture: Picture, panel: Panel) -> Chart:
 
 
 def boxes(picture: Picture, panel: Panel) -> Chart:
-    """Draw horizontal boxes, which leave room for labels, with whiskers to 1.5 interquartile ranges."""
+    """Draw horizontal boxes with whiskers to 1.5 interquartile ranges.
+
+    Horizontal boxes leave room for labels.
+    """
     number = len({row["x"] for row in panel.rows})
     place, along = _category(picture, upright=False), _y(picture, channel=alt.X)
     marks = _layer().mark_boxplot(
@@ -215,7 +226,10 @@ FORMS: dict[str, Callable[[Picture, Panel], Chart]] = {
 
 
 def _end_labels(picture: Picture, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Return layers with the labels of the series, connected to the ends of their lines."""
+    """Return layers with the labels of the series.
+
+    The labels are connected to the ends of the lines of the series.
+    """
     leader = _layer().mark_rule(strokeWidth=0.7, x2Offset=LEAD, xOffset=4)
     colours = _of_series(picture)
     has_label = "isValid(datum.end)"
@@ -234,7 +248,10 @@ def _end_labels(picture: Picture, x: alt.X, y: alt.Y) -> list[alt.Chart]:
 
 
 def _with_ends(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
-    """Return the rows with the positions of labels, which are moved apart where they would overlap."""
+    """Return the rows with the positions of labels.
+
+    Labels that would overlap are moved apart.
+    """
     last = picture.categories[-1] if picture.categories else None
     label_all = len(picture.series) <= LABELLED
     ending = [row for row in data if row["x"] == last and (label_all or row["k"] != REST)]
@@ -245,7 +262,10 @@ def _with_ends(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
 
 
 def _with_labels(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
-    """Return the rows with labels that do not overlap; smaller series are labelled first."""
+    """Return the rows with labels that do not overlap.
+
+    Smaller series are labelled first.
+    """
     places = _places(picture, data)
     sizes = Counter(row.get("s") for row in data)
     names: dict[int, str] = {}
@@ -296,7 +316,10 @@ def _width(picture: Picture) -> int:
 
 
 def _least_width(picture: Picture) -> int:
-    """Return the width below which a panel scrolls, in pixels: the numbers of a heat map need their space."""
+    """Return the width below which a panel scrolls, in pixels.
+
+    The numbers of a heat map need their space.
+    """
     if picture.plot.form != "heatmap" or _width(picture) < CELL * len(picture.categories):
         return 0
     return MARGIN + CELL * len(picture.categories)
@@ -353,7 +376,10 @@ def _category(picture: Picture, upright: bool) -> Any:
 
 
 def _flat(picture: Picture) -> alt.Axis:
-    """Return the axis of categories, with slanted labels where horizontal ones would overlap."""
+    """Return the axis of categories.
+
+    Its labels are slanted where horizontal ones would overlap.
+    """
     width = (_width(picture) - ROOM) / max(len(picture.categories), 1)
     fits = max(map(len, picture.categories), default=0) * 7 < width
     return alt.Axis(grid=False, labelAngle=0 if fits else -40, labelOverlap=fits or width < 12)
@@ -391,7 +417,10 @@ def _dash(picture: Picture) -> alt.StrokeDash:
 
 
 def _share(picture: Picture) -> str:
-    """Return an expression for the opacity of a cell, which is 1 for the most extreme value of the scale."""
+    """Return an expression for the opacity of a cell.
+
+    The opacity is 1 for the most extreme value of the scale.
+    """
     low, high = picture.extent
     if (blank := picture.plot.blank) is not None:
         farthest = max(abs(low - blank), abs(high - blank)) or 1.0

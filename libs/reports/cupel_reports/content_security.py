@@ -1,4 +1,7 @@
-"""The Content-Security-Policy of a page: its own scripts and styles by hash, and no connections."""
+"""The Content-Security-Policy of a page.
+
+It allows the page's own scripts and styles by hash, and no connections.
+"""
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -7,7 +10,10 @@ from html.parser import HTMLParser
 
 
 def policy(page: str) -> str:
-    """Return the Content-Security-Policy header for a page; only its own scripts and styles may run."""
+    """Return the Content-Security-Policy header for a page.
+
+    Only the page's own scripts and styles may run.
+    """
     inline = _InlineParts()
     inline.feed(page)
     return f"{directives(inline.scripts, inline.styles)}; frame-ancestors 'none'"

@@ -17,7 +17,10 @@ from cupel_reports.vega_rendering import svg
 
 @dataclass(frozen=True)
 class DrawnPanel:
-    """A panel: its title, a text alternative, the picture, and the specification as JSON."""
+    """A drawn panel of a plot.
+
+    It has a title, a text alternative, the picture, and the specification as JSON.
+    """
 
     title: str | None
     label: str
@@ -48,7 +51,10 @@ class Figure:
 
     @property
     def coloured_series(self) -> str:
-        """Return a phrase that says which series have a colour if there are more series than colours."""
+        """Return a phrase that says which series have a colour.
+
+        It is for plots with more series than colours.
+        """
         return "those with the largest changes" if self.plot.form == "changes" else "the first"
 
 
@@ -84,7 +90,10 @@ def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
 
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
-    """Return pairs of a column's key in the rows and its heading, in the order of the tooltip."""
+    """Return the key and the heading of each column, in the order of the tooltip.
+
+    The key is that of the column in the rows.
+    """
     order = ("series", "label", "x", "y", "observed", "value", "low", "high", "groups")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None

@@ -14,7 +14,10 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff
 
 
 def printable(data: Any) -> Any:
-    """Return the same JSON data, with characters that are invalid in HTML, XML or UTF-8 replaced."""
+    """Return the same JSON data with all invalid characters replaced.
+
+    These are the characters that are invalid in HTML, XML or UTF-8.
+    """
     match data:
         case str():
             return _UNPRINTABLE.sub("\ufffd", data)
@@ -40,7 +43,10 @@ def decimals(values: Sequence[Any]) -> int:
 
 
 def shown(value: Any, places: int | None = None) -> str:
-    """Return a value as text; places: decimals of a number (default: as many as it needs)."""
+    """Return a value as text.
+
+    places: decimals of a number (default: as many as it needs).
+    """
     if is_number(value):
         return _number(float(value), decimals([value]) if places is None else places)
     match value:

@@ -59,7 +59,11 @@ class Picture:
 
     @cached_property
     def rows(self) -> tuple[dict[str, Any], ...]:
-        """Return the rows that have an x. Their keys are the values of CHANNELS, and `f` for the facet."""
+        """Return the rows to draw.
+
+        They have an x, and a y unless the form is a curve. Their keys are the values of CHANNELS, and `f` for
+        the facet.
+        """
         used = {short: getattr(self.plot, long) for long, short in CHANNELS.items()} | {"f": self.plot.facet}
         columns = {short: self.table.column(name) for short, name in used.items() if name is not None}
         rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
@@ -96,7 +100,10 @@ class Picture:
 
     @cached_property
     def is_falling(self) -> bool:
-        """Return whether x decreases from left to right, as in the table; always False for points."""
+        """Return whether x decreases from left to right, as in the table.
+
+        It is always False for points.
+        """
         if self.plot.form == "points":
             return False
         values = [value for value in self.table.column(self.plot.x) if is_number(value)]
@@ -104,7 +111,10 @@ class Picture:
 
     @cached_property
     def categories(self) -> list[str]:
-        """Return the categories of x: those of `x_order`, then the others in the order of the rows."""
+        """Return the categories of x.
+
+        Those of `x_order` come first, then the others in the order of the rows.
+        """
         return list(dict.fromkeys([*(self.plot.x_order or ()), *(row["x"] for row in self.rows)]))
 
     def title(self, channel: str) -> str:
@@ -145,7 +155,10 @@ class Picture:
 
     @cached_property
     def panels(self) -> tuple[Panel, ...]:
-        """Return the drawn panels, at most MOST_PANELS, without panels that have no defined value."""
+        """Return the drawn panels, at most MOST_PANELS.
+
+        Panels that have no defined value are left out.
+        """
         return self._all_panels[:MOST_PANELS]
 
     @property
@@ -165,7 +178,10 @@ class Picture:
         )
 
     def coloured(self, panel: Panel) -> list[dict[str, Any]]:
-        """Return the rows of a panel with their colour `k`: the index of the series in `keys`, or REST."""
+        """Return the rows of a panel with their colour `k`.
+
+        It is the index of the series in `keys`, or REST.
+        """
         places = {key.name: place for place, key in enumerate(self.keys)}
         coloured = [{name: value for name, value in row.items() if name != "f"} for row in panel.rows]
         for row in coloured:

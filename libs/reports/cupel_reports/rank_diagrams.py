@@ -39,7 +39,9 @@ def rank_diagram(picture: Picture, panel: Panel) -> tuple[Any, int]:
 
 
 def group_bars(rows: Sequence[Row], gap: float) -> list[dict[str, Any]]:
-    """Return a bar for each group of at least two rows, from the best to the worst mean rank of the group.
+    """Return a bar for each group of at least two rows.
+
+    A bar extends from the best to the worst mean rank of the group.
 
     rows: by ascending mean rank `x`; `g` has the letters of their groups, separated by spaces. Bars on the
     same level are more than `gap` apart; level 0 is the uppermost.
@@ -58,7 +60,10 @@ def group_bars(rows: Sequence[Row], gap: float) -> list[dict[str, Any]]:
 
 
 def axis_end(rows: Sequence[Row]) -> float:
-    """Return the right end of the axis: the number of rows, or more if the critical difference needs it."""
+    """Return the right end of the axis.
+
+    It is the number of rows, or more if the critical difference needs it.
+    """
     return max([2.0, float(len(rows)), *(1 + float(row["d"]) for row in rows if row.get("d") is not None)])
 
 
@@ -89,7 +94,9 @@ def _names(rows: Sequence[Row]) -> alt.Y:
 
 
 def _short_label(names: Sequence[str]) -> str:
-    """Return an expression for a name, shortened in the middle to LONGEST characters or a few more.
+    """Return an expression for a name, shortened in the middle if it is long.
+
+    A shortened name has LONGEST characters or a few more.
 
     The beginning and the ending together tell all names apart, as the whole names do.
     """
@@ -127,7 +134,10 @@ def _bars(x: alt.X, bars: Sequence[Row], top: int) -> list[Any]:
 
 
 def _length(x: alt.X, rows: Sequence[Row], height: int) -> list[Any]:
-    """Return the critical difference as a line with ends and a label; nothing if there is none."""
+    """Return the critical difference as a line with ends and a label.
+
+    The list is empty if there is no critical difference.
+    """
     difference = rows[0].get("d") if rows else None
     if difference is None:
         return []

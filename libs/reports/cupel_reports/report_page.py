@@ -1,4 +1,7 @@
-"""The page of an audit result: one HTML file with the request, the findings, plots and tables."""
+"""The page of an audit result, as one HTML file.
+
+It has the request, the findings, plots and tables.
+"""
 
 import inspect
 import re
@@ -33,7 +36,9 @@ def missing_packages() -> list[str]:
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """Return the page of `Result.as_data()`, which may also have the key `provenance` (a mapping).
+    """Return the page of `Result.as_data()`.
+
+    data: may also have the key `provenance` (a mapping).
 
     The page loads nothing from the network. Plots are SVG, and interactive where scripts may run; tables can
     be downloaded as CSV. `policy` returns the header to serve it with. The same data gives the same page,
@@ -68,7 +73,10 @@ def page(data: Mapping[str, Any]) -> str:
 
 
 def _kind(name: str) -> dict[str, Any]:
-    """Return the texts of a kind, which are empty if this release does not have the kind."""
+    """Return the texts of a kind.
+
+    They are empty if this release does not have the kind.
+    """
     kind = KINDS.get(name)
     if kind is None:
         return {"title": name, "question": "", "source": "", "method": []}
@@ -127,7 +135,10 @@ def _request(
 
 
 def _lists(about: SubjectSummary, names: ShortNames) -> list[dict[str, Any]]:
-    """Return the lists of runs, with their teams and with full names in brackets, and of topics."""
+    """Return the lists of runs and of topics.
+
+    Runs have their teams, and their full names in brackets.
+    """
     teams: Sequence[str] = about.teams or [""] * len(about.runs)
     runs = [f"{short} ({run})" if (short := names.runs.get(run)) else run for run in about.runs]
     return [

@@ -25,7 +25,10 @@ FILE_ENDING = re.compile(
 
 @dataclass(frozen=True)
 class ShortNames:
-    """The short name of each run and measure whose name can be shortened, by the full name."""
+    """The short names of runs and measures, by the full name.
+
+    Only names that can be shortened are included.
+    """
 
     runs: Mapping[str, str]
     measures: Mapping[str, str]
@@ -43,7 +46,10 @@ class ShortNames:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        """Return the pattern that finds the full names in a text, the longest first; None without names."""
+        """Return the pattern that finds the full names in a text, the longest first.
+
+        It is None without names.
+        """
         names = sorted(self._by_name, key=len, reverse=True)
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)") if names else None
 
@@ -54,7 +60,10 @@ class ShortNames:
         return self._pattern.sub(lambda match: self._by_name[match[0]], text)
 
     def report(self, report: AuditReport) -> AuditReport:
-        """Return the report with short names in sentences, tables and plots; `numbers` keeps its keys."""
+        """Return the report with short names in sentences, tables and plots.
+
+        `numbers` keeps its keys.
+        """
         prose: dict[str, Any] = {name: tuple(map(self.text, getattr(report, name))) for name in PROSE}
         tables = tuple(map(self._table, report.tables))
         return replace(report, **prose, tables=tables, plots=tuple(map(self._plot, report.plots)))
@@ -76,7 +85,9 @@ def shortened(name: str) -> str:
 
 
 def typed_text(text: str, aspects: Iterable[str]) -> str:
-    """Return the text of a measure as users type it, without aspects that it has by default.
+    """Return the text of a measure as users type it.
+
+    Aspects that the measure has by default are left out.
 
     text: the text with all aspects, as scores are stored. aspects: the aspects of the collection.
     """
@@ -99,7 +110,10 @@ def _without_defaults(measure: Measure, aspects: list[Aspect]) -> str:
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the short names that differ from their full names and from all other names."""
+    """Return the short names that differ from all other names.
+
+    They also differ from their full names.
+    """
     counts = Counter(names.values())
     return {
         full: short

@@ -1,4 +1,7 @@
-"""Rendering with vl-convert: specifications as static SVG, and Vega as a script for interactive plots."""
+"""Rendering with vl-convert.
+
+Specifications become static SVG, and Vega becomes a script for interactive plots.
+"""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +23,10 @@ _NAMED = re.compile(r"url\(#([^)]*)\)")
 
 
 def svg(spec: Mapping[str, Any], name: str, title: str, description: str) -> str:
-    """Return a picture as SVG with a text alternative; name: prefix of its ids, unique in a page."""
+    """Return a picture as SVG with a text alternative.
+
+    name: prefix of its ids, unique in a page.
+    """
     still = {**spec, "layer": [layer for layer in spec["layer"] if layer.get("name") != "touch"]}
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg(still, vl_version=VERSION))
@@ -38,7 +44,10 @@ def svg(spec: Mapping[str, Any], name: str, title: str, description: str) -> str
 
 @cache
 def script() -> str:
-    """Return the script that makes plots interactive: Vega with its licences, and templates/page.js."""
+    """Return the script that makes plots interactive.
+
+    It contains Vega with its licences, and templates/page.js.
+    """
     ours = files("cupel_reports") / "templates"
     notice, snippet = (ours / "notice.txt").read_text(), (ours / "page.js").read_text()
     bundle = vl_convert.javascript_bundle(snippet, vl_version=VERSION)
@@ -46,7 +55,10 @@ def script() -> str:
 
 
 def _rename(root: ElementTree.Element, name: str) -> None:
-    """Rename ids, because Vega numbers them by process and the same picture must have the same ids."""
+    """Rename ids, so that the same picture always has the same ids.
+
+    Vega numbers them by process.
+    """
     known = {
         old: f"{name}-{place}"
         for place, old in enumerate(filter(None, (element.get("id") for element in root.iter())))
@@ -60,7 +72,10 @@ def _rename(root: ElementTree.Element, name: str) -> None:
 
 
 def _simplify(element: ElementTree.Element) -> None:
-    """Remove attributes that are redundant with the text alternative, and round to 0.01 pixels."""
+    """Remove redundant attributes, and round to 0.01 pixels.
+
+    The attributes are redundant with the text alternative.
+    """
     for attribute in [*element.keys()]:
         if attribute == "class" or attribute.startswith("aria-") or attribute == "role":
             del element.attrib[attribute]

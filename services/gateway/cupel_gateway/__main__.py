@@ -1,4 +1,7 @@
-"""`python -m cupel_gateway --host 127.0.0.1 --port 8000`: one gateway process, until SIGTERM or SIGINT."""
+"""One gateway process, which runs until SIGTERM or SIGINT.
+
+Example: `python -m cupel_gateway --host 127.0.0.1 --port 8000`.
+"""
 
 import argparse
 import logging

@@ -1,4 +1,7 @@
-"""The FastAPI application: routes, exception handlers and middleware over one System."""
+"""The FastAPI application over one System.
+
+It has the routes, exception handlers and middleware.
+"""
 
 import asyncio
 import logging
@@ -41,7 +44,10 @@ DESCRIPTION = (
 
 
 def create_app(system: System) -> FastAPI:
-    """Create the application over `system`, which is closed when the application stops."""
+    """Create the application over `system`.
+
+    The system is closed when the application stops.
+    """
     app = FastAPI(
         title=TITLE,
         description=DESCRIPTION,
@@ -94,7 +100,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _clean_up(system: System) -> None:
-    """Remove stale uploads regularly. A gateway that is killed during an upload leaves partial files."""
+    """Remove stale uploads regularly.
+
+    A gateway that is killed during an upload leaves partial files.
+    """
     while True:
         try:
             await anyio.to_thread.run_sync(scheduler_steps.remove_stale_uploads, system)

@@ -1,4 +1,7 @@
-"""Dependencies of the routes: the service, the caller, and parameters that many routes share."""
+"""Dependencies of the routes.
+
+They are the service, the caller, and parameters that many routes share.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar

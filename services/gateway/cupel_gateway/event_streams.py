@@ -1,4 +1,7 @@
-"""Server-sent events: the state of a resource whenever it changes, until the state is final."""
+"""Server-sent events about the state of a resource.
+
+The state is sent whenever it changes, until it is final.
+"""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +39,9 @@ S = TypeVar("S", bound=BaseModel)
 
 
 async def event_stream(request: Request, read: Callable[[], S], is_final: Callable[[S], bool]) -> Response:
-    """Stream the states that `read` returns: an event `change` for each new state, then `end`.
+    """Stream the states that `read` returns.
+
+    An event `change` is sent for each new state, then `end`.
 
     The id of an event is the digest of its data. A client that reconnects with Last-Event-ID gets only
     newer states. If it has seen the final state, the status is 204, so that it stops reconnecting. A problem

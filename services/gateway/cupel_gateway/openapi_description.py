@@ -1,4 +1,7 @@
-"""The OpenAPI description that FastAPI generates, with additional headers, examples and enumerations."""
+"""The OpenAPI description of the service.
+
+FastAPI generates it; headers, examples and enumerations are added.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -110,7 +113,10 @@ def _header(name: str) -> dict[str, Any]:
 
 
 def _add_enumerations(schemas: dict[str, Any]) -> None:
-    """Enumerate the profiles, audit kinds, job kinds, queues and parts of explanations."""
+    """Enumerate the allowed values of fields in the schemas.
+
+    The fields are the profiles, audit kinds, job kinds, queues and parts of explanations.
+    """
     for schema in schemas.values():
         if "profile" in schema.get("properties", {}):
             _enumerate(schema["properties"]["profile"], PROFILES)
@@ -131,7 +137,10 @@ def _add_parameter_enumerations(operation: dict[str, Any]) -> None:
 
 
 def _enumerate(schema: dict[str, Any], words: Iterable[str]) -> None:
-    """Set the allowed values of a text schema, or of the text alternative of a schema that may be null."""
+    """Set the allowed values of a text schema.
+
+    If the schema may be null, the values are set in its text alternative.
+    """
     text = next(option for option in schema.get("anyOf", [schema]) if option.get("type") == "string")
     text["enum"] = [str(word) for word in words]
 

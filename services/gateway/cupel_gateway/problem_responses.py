@@ -1,4 +1,7 @@
-"""Responses to refused and failed requests, as problem+json (RFC 9457), and their OpenAPI description."""
+"""Responses to refused and failed requests, and their OpenAPI description.
+
+The responses are problem+json (RFC 9457).
+"""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -52,7 +55,10 @@ FIELD_CODES = {"missing": "field-missing", "extra_forbidden": "field-unknown"}
 
 
 class Interrupted(HTTPException):
-    """A problem while the body is read. FastAPI hides all exceptions from reading except HTTPException."""
+    """A problem while the body is read.
+
+    FastAPI hides all exceptions from reading except HTTPException.
+    """
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(status_of(problem))
@@ -65,7 +71,10 @@ def status_of(problem: Problem) -> int:
 
 
 def problem_response(request: Request, problem: Problem, items: Iterable[ErrorItem] = ()) -> JSONResponse:
-    """Build the response to a refused request. items: errors to list after the findings of the problem."""
+    """Build the response to a refused request.
+
+    items: errors to list after the findings of the problem.
+    """
     document = ProblemDocument(
         type=f"/v1/errors#{problem.code}",
         title=problem.declared.meaning,
@@ -96,7 +105,10 @@ def _headers(problem: Problem) -> dict[str, str]:
 
 
 def encodable(value: Any) -> Any:
-    """Replace lone surrogates in `value`. Problems quote any input, and UTF-8 cannot encode surrogates."""
+    """Replace lone surrogates in `value`.
+
+    Problems quote any input, and UTF-8 cannot encode surrogates.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -177,7 +189,10 @@ EVERYWHERE = (
 
 
 def refuses(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Describe the problems of an operation for its `responses=`, with an example of each code."""
+    """Describe the problems of an operation for its `responses=`.
+
+    The description has an example of each code.
+    """
     responses: dict[int | str, dict[str, Any]] = {}
     for declared in (ERROR_CODES[code] for code in sorted({*EVERYWHERE, *codes})):
         status = HTTP_STATUS[declared.kind]

@@ -1,4 +1,7 @@
-"""Middleware: request ids, limits on request bodies, metrics, and one log line per request."""
+"""Middleware that handles every request.
+
+It provides request ids, limits on request bodies, metrics, and one log line per request.
+"""
 
 import asyncio
 import json
@@ -86,7 +89,10 @@ class RequestMiddleware:
         self._record(request, status, perf_counter() - started, failure)
 
     async def _respond(self, request: Request, receive: Receive, send: Send) -> tuple[int, str | None]:
-        """Run the application; return the status of its response and the name of its failure, or None."""
+        """Run the application; return the status of its response and its failure.
+
+        The failure is a name, or None.
+        """
         status = 0
 
         async def send_noting_status(message: Message) -> None:
@@ -137,7 +143,7 @@ class RequestMiddleware:
 
 
 def _id_for(request: Request) -> str:
-    """Return the caller's X-Request-Id if it is safe to log; otherwise return a new id."""
+    """Return the caller's X-Request-Id if it is safe to log, otherwise a new id."""
     offered = request.headers.get("x-request-id", "")
     return offered if SAFE_ID.fullmatch(offered) else uuid4().hex
 
@@ -150,7 +156,10 @@ def _common_headers(request: Request) -> list[tuple[bytes, bytes]]:
 
 
 def _method_label(method: str) -> str:
-    """Return the method as a metric label. All unknown methods share one label and so one time series."""
+    """Return the method as a metric label.
+
+    All unknown methods share one label and so one time series.
+    """
     return method if method in {"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"} else "other"
 
 

@@ -1,4 +1,7 @@
-"""Resources of the contract, built from the views of the backend and the declarations of the libraries."""
+"""Resources of the contract.
+
+They are built from the views of the backend and the declarations of the libraries.
+"""
 
 import inspect
 from collections.abc import Mapping
@@ -47,7 +50,10 @@ FINDING_FIELDS = ("code", "message", "remedy", "file", "line", "column", "topic"
 
 
 def build(resource: type[R], view: object, **values: Any) -> R:
-    """Build a resource from the attributes of `view` and from `values`, which take precedence."""
+    """Build a resource from the attributes of `view` and from `values`.
+
+    `values` take precedence.
+    """
     attributes = {name: getattr(view, name) for name in resource.model_fields if hasattr(view, name)}
     return resource.model_validate(attributes | values)
 

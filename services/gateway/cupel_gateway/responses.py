@@ -16,7 +16,10 @@ T = TypeVar("T")
 
 
 def next_address(request: Request, cursor: str | None) -> str | None:
-    """Return the address of the next page, relative to the host so that it works behind any proxy."""
+    """Return the address of the next page.
+
+    It is relative to the host so that it works behind any proxy.
+    """
     if cursor is None:
         return None
     others = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
@@ -26,7 +29,10 @@ def next_address(request: Request, cursor: str | None) -> str | None:
 def paged(
     request: Request, response: Response, page: ListPage[T], build: Callable[[T], V]
 ) -> ResourceList[V]:
-    """Build a page of resources, with the address of the next page in the body and in the Link header."""
+    """Build a page of resources.
+
+    The address of the next page is in the body and in the Link header.
+    """
     next_page = next_address(request, page.next)
     if next_page is not None:
         response.headers["Link"] = f'<{next_page}>; rel="next"'  # RFC 8288
@@ -34,13 +40,18 @@ def paged(
 
 
 def matches(header: str | None, etag: str) -> bool:
-    """Return whether an If-None-Match header names `etag` (without quotes), by weak comparison (RFC 9110)."""
+    """Return whether an If-None-Match header names `etag`.
+
+    etag: without quotes. The comparison is weak (RFC 9110).
+    """
     named = [tag.strip().removeprefix("W/").strip('"') for tag in (header or "").split(",")]
     return etag in named or "*" in named
 
 
 def etags_of(header: str | None) -> frozenset[str] | None:
-    """Return the ETags that an If-Match header allows, without quotes, or None if it allows any.
+    """Return the ETags that an If-Match header allows, or None if it allows any.
+
+    The ETags have no quotes.
 
     The comparison is strong (RFC 9110): a weak tag keeps its `W/`, so it equals no ETag of the service.
     """
@@ -51,7 +62,10 @@ def etags_of(header: str | None) -> frozenset[str] | None:
 def tagged(
     body: BaseModel, if_none_match: str | None, *, etag: str | None = None, next_page: str | None = None
 ) -> Response:
-    """Respond with `body` and its strong ETag (default: its digest), or with 304 if the caller has it."""
+    """Respond with `body` and its strong ETag, or with 304 if the caller has it.
+
+    etag: the default is the digest of `body`.
+    """
     etag = etag or digest(body)
     if matches(if_none_match, etag):
         return unchanged(etag)
@@ -79,5 +93,8 @@ def _tags(etag: str) -> dict[str, str]:
 
 
 def digest(body: BaseModel) -> str:
-    """Return the digest of a resource: the first 24 hexadecimal digits of the SHA-256 of its JSON."""
+    """Return the digest of a resource.
+
+    It is the first 24 hexadecimal digits of the SHA-256 of its JSON.
+    """
     return sha256(body.model_dump_json().encode()).hexdigest()[:24]

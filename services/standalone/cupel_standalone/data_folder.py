@@ -1,4 +1,6 @@
-"""Preparation of a data folder before it is served: database migrations and the first token.
+"""Preparation of a data folder before it is served.
+
+It migrates the database and creates the first token.
 
 Runs as a separate process (`python -m cupel_standalone.data_folder`), because the supervisor should not
 load the backend. Settings come from the environment.

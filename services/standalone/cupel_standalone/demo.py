@@ -1,4 +1,6 @@
-"""The demonstration of `make demo`: an organiser, ten teams and corrected judgments on a real service.
+"""The demonstration of `make demo`, on a real service.
+
+It has an organiser, ten teams and corrected judgments.
 
 python -m cupel_standalone.demo [--once]
 python -m cupel_standalone.demo --url URL --token-file FILE  # against a running service
@@ -50,7 +52,10 @@ RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
     help="File with an administrator's token of the service at --url.",
 )
 def main(once: bool, url: str | None, token_file: Path | None) -> None:
-    """Demonstrate Cupel: submit runs, show leaderboards, correct the judgments, show the changed ranks."""
+    """Demonstrate Cupel on a service.
+
+    Submit runs, show leaderboards, correct the judgments, show the changed ranks.
+    """
     if (url is None) != (token_file is None):
         raise click.UsageError("--url and --token-file must be given together")
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
@@ -107,7 +112,9 @@ def run_demo(console: Console, organiser: Client, stack: ExitStack) -> None:
 
 @contextmanager
 def start_service(folder: Path) -> Iterator[str]:
-    """Start a service with its data in `folder`; yield its URL, and stop it at the end.
+    """Start a service with its data in `folder`; yield its URL.
+
+    The service is stopped at the end.
 
     The service writes its log to service.log in the folder.
     """
@@ -160,7 +167,10 @@ def create_track(organiser: Client) -> tuple[TrackResource, QrelsResource]:
 
 
 def publish(organiser: Client, collection: Path) -> QrelsResource:
-    """Upload and publish the judgments of a collection file; wait until they are current."""
+    """Upload and publish the judgments of a collection file.
+
+    Waits until they are current.
+    """
     text = collection.read_text()
     declared = yaml.safe_load(text)
     names = [*(entry["file"] for entry in declared["qrels"]), declared["topics"]]
@@ -214,7 +224,10 @@ def issue_token(organiser: Client, team: str) -> str:
 
 
 def compare_offline(console: Console, organiser: Client, submissions: dict[str, SubmissionResource]) -> None:
-    """Score every run with the library alone and count the scores that equal those of the service."""
+    """Score every run with the library alone, and compare with the service.
+
+    The scores that equal those of the service are counted.
+    """
     collection = read_collection(EXAMPLE / "collection.yaml")
     measures = [parse(text).bound(collection.aspects) for text in MEASURES]
     equal = total = 0
@@ -243,7 +256,10 @@ def print_leaderboard(console: Console, board: LeaderboardResource) -> None:
 
 
 def make_table(*columns: str) -> Table:
-    """Return an empty table without lines. Columns whose name ends in `>` are right-aligned."""
+    """Return an empty table without lines.
+
+    Columns whose name ends in `>` are right-aligned.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in columns:
         table.add_column(

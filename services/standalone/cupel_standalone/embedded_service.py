@@ -1,4 +1,7 @@
-"""The service of `cupel serve`: one data folder, one port, and three supervised processes."""
+"""The service of `cupel serve`.
+
+It has one data folder, one port, and three supervised processes.
+"""
 
 import fcntl
 import json
@@ -48,7 +51,9 @@ def serve(
 
 @contextmanager
 def lock_data_folder(data: Path) -> Iterator[IO[str]]:
-    """Lock the data folder, so that no second service starts on it; yield the lock file.
+    """Lock the data folder; yield the lock file.
+
+    The lock prevents a second service from starting on the folder.
 
     The kernel releases the lock when this process ends, even by SIGKILL.
     """
@@ -67,7 +72,10 @@ def lock_data_folder(data: Path) -> Iterator[IO[str]]:
 
 
 def write_lock_owner(lock_file: IO[str], url: str) -> None:
-    """Write the id and URL of this process to the lock file; a second `cupel serve` reports them."""
+    """Write the id and URL of this process to the lock file.
+
+    A second `cupel serve` reports them.
+    """
     lock_file.truncate(0)
     lock_file.write(json.dumps({"pid": os.getpid(), "url": url}))
     lock_file.flush()
@@ -75,7 +83,10 @@ def write_lock_owner(lock_file: IO[str], url: str) -> None:
 
 @contextmanager
 def open_listener(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen on host:port. The supervisor keeps the socket open, so clients wait while a gateway restarts."""
+    """Listen on host:port.
+
+    The supervisor keeps the socket open, so clients wait while a gateway restarts.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,6 @@
-"""A generator of the example collection: health search, three aspects, 50 topics, 30 runs of 10 teams.
+"""A generator of the example collection.
+
+The collection is about health search. It has three aspects, 50 topics, and 30 runs of 10 teams.
 
     python -m cupel_standalone.example_generator FOLDER
 
@@ -146,7 +148,10 @@ Rankings = dict[str, dict[str, list[tuple[str, float]]]]
 
 
 def draw_noise(random: Random) -> float:
-    """Draw from an approximately normal distribution: mean 0, standard deviation 1, within ±3.5."""
+    """Draw from an approximately normal distribution.
+
+    Its mean is 0 and its standard deviation 1. All values are within ±3.5.
+    """
     return (random.random() + random.random() + random.random() + random.random() - 2.0) * 1.7320508
 
 
@@ -157,7 +162,10 @@ def make_topics() -> dict[str, str]:
 
 
 def make_candidates(topic: str) -> list[Candidate]:
-    """Return the documents that systems can retrieve for a topic. Topics differ in difficulty."""
+    """Return the documents that systems can retrieve for a topic.
+
+    Topics differ in difficulty.
+    """
     random = Random(f"{SEED}/candidates/{topic}")
     ease = 0.35 * draw_noise(random)
     numbers = sorted({int(random.random() * 10_000) for _ in range(CANDIDATES)})
@@ -173,7 +181,10 @@ def make_candidate(document: str, ease: float, random: Random) -> Candidate:
 
 
 def rank(team: Team, system: int, topic: str, documents: list[Candidate]) -> list[tuple[str, float]]:
-    """Return the ranking of one system for one topic, with scores rounded as in the run file."""
+    """Return the ranking of one system for one topic.
+
+    The scores are rounded as in the run file.
+    """
     team_random = Random(f"{SEED}/{team.name}/{topic}")
     system_random = Random(f"{SEED}/{team.name}/{system}/{topic}")
     skill = team.skill * SYSTEM_SKILL[system]
@@ -203,7 +214,10 @@ def make_rankings(collection: dict[str, list[Candidate]]) -> Rankings:
 
 
 def make_pool(runs: Rankings, topic: str) -> set[str]:
-    """Return the pool: the first 20 documents of the second and third run of each contributing team."""
+    """Return the pool of a topic.
+
+    It has the first 20 documents of the second and third run of each contributing team.
+    """
     contributing_runs = [
         f"{team.name}-{name}"
         for team in TEAMS
@@ -261,7 +275,10 @@ def format_run(team: Team, name: str, ranked: dict[str, list[tuple[str, float]]]
 
 
 def corrupt(text: str) -> str:
-    """Return the run file with five errors, as in files that were merged or edited by hand."""
+    """Return the run file with five errors.
+
+    Such errors occur in files that were merged or edited by hand.
+    """
     lines = text.splitlines()[: 10 * DEPTH]
     lines[6] = " ".join(lines[6].split()[:5])  # The tag is missing.
     lines[40] = lines[40].replace(lines[40].split()[4], "n/a")  # The score is not a number.
@@ -289,7 +306,10 @@ measures: [{measures}]
 
 
 def generate_files() -> Iterator[tuple[str, str]]:
-    """Yield (name, text) for each file of the collection. Files named `*.gz` must be compressed."""
+    """Yield (name, text) for each file of the collection.
+
+    Files named `*.gz` must be compressed.
+    """
     titles = make_topics()
     collection = {topic: make_candidates(topic) for topic in titles}
     runs = make_rankings(collection)
@@ -307,7 +327,10 @@ def generate_files() -> Iterator[tuple[str, str]]:
 
 
 def write_example(folder: Path) -> None:
-    """Write the collection to `folder`. Gzip headers have no timestamp, so the bytes are reproducible."""
+    """Write the collection to `folder`.
+
+    Gzip headers have no timestamp, so the bytes are reproducible.
+    """
     for name, text in generate_files():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

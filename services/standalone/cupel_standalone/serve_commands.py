@@ -81,7 +81,9 @@ def fail(message: str, code: int) -> NoReturn:
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def example(folder: Path) -> None:
-    """Copy the example collection to FOLDER: judgments for three aspects, 30 runs, one malformed run.
+    """Copy the example collection to FOLDER.
+
+    It has judgments for three aspects, 30 runs, and one malformed run.
 
     \b
     Example:

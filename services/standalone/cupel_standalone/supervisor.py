@@ -1,4 +1,6 @@
-"""A supervisor of child processes, which logs their output and restarts them when they die.
+"""A supervisor of child processes.
+
+It logs their output and restarts them when they die.
 
 A single thread waits for output, signals and due restarts, so it may fork a child at any moment and needs no
 lock.
@@ -39,11 +41,16 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 class ChildFailed(Exception):
-    """A child died repeatedly without ever starting successfully; the message names it."""
+    """A child died repeatedly without ever starting successfully.
+
+    The message names it.
+    """
 
 
 def die_with_parent() -> Callable[[], None]:
-    """Return a `preexec_fn` that makes Linux kill the child when this process ends, even by SIGKILL.
+    """Return a `preexec_fn` that makes Linux kill the child when this process ends.
+
+    The child is killed even if this process ends by SIGKILL.
 
     Otherwise a child would continue to serve the data folder without a supervisor.
     """
@@ -82,7 +89,10 @@ class Child:
     unfinished: bytes = field(default=b"", repr=False)
 
     def start(self) -> None:
-        """Start the process as the leader of a new process group, which its own children join."""
+        """Start the process as the leader of a new process group.
+
+        Its own children join the group.
+        """
         self.process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -117,7 +127,10 @@ class Child:
                 return
 
     def record_death(self, stable_seconds: float) -> str:
-        """Record the death and schedule the restart; return a description of how the process ended."""
+        """Record the death and schedule the restart; return a description.
+
+        The description says how the process ended.
+        """
         assert self.process is not None
         code, lived = self.process.wait(), time.monotonic() - self.started
         self.process = None
@@ -129,7 +142,9 @@ class Child:
 
 
 class Supervisor:
-    """A supervisor that runs children until a stop signal, or until a child repeatedly fails to start.
+    """A supervisor that runs children until a stop signal.
+
+    It also stops if a child repeatedly fails to start.
 
     A child that has started successfully once is restarted forever, at growing intervals, because its
     problem (for example a full disk) may pass. The other children keep running meanwhile.
@@ -203,7 +218,10 @@ class Supervisor:
             self._read_output(key.data)
 
     def _read_output(self, child: Child) -> None:
-        """Log the complete lines that have arrived; close the pipe at the end of the output."""
+        """Log the complete lines that have arrived.
+
+        The pipe is closed at the end of the output.
+        """
         assert child.output is not None
         chunk = child.output.read(1 << 16)
         *lines, child.unfinished = (child.unfinished + (chunk or b"")).split(b"\n")
@@ -219,7 +237,10 @@ class Supervisor:
             child.output = None
 
     def _stop(self) -> None:
-        """Send SIGTERM to the children, wait for them, and kill those that still run at the deadline."""
+        """Stop the children.
+
+        Send SIGTERM to them, wait for them, and kill those that still run at the deadline.
+        """
         deadline = self.stop_deadline if self.stop_deadline is not None else time.monotonic() + GRACE_SECONDS
         if deadline:
             self.write_log("cupel", "stopping; press Ctrl-C again to stop immediately")

@@ -1,4 +1,7 @@
-"""The background processes of the service: `python -m cupel_worker worker | scheduler | metrics`."""
+"""The background processes of the service.
+
+Run `python -m cupel_worker worker | scheduler | metrics`.
+"""
 
 import logging
 import os
@@ -23,7 +26,9 @@ log = logging.getLogger("cupel_worker")
 
 @cache
 def get_system() -> System:
-    """Return this process's `System`: its connections to the database, object store and broker.
+    """Return the `System` of this process.
+
+    It has the connections of the process to the database, object store and broker.
 
     It is opened on first use, so each process of a process pool opens its own.
     """
@@ -31,7 +36,10 @@ def get_system() -> System:
 
 
 def run_worker() -> int:
-    """Run jobs in a pool of processes until SIGTERM, then finish the running jobs; return the exit code."""
+    """Run jobs in a pool of processes until SIGTERM; return the exit code.
+
+    After SIGTERM, the running jobs are finished.
+    """
     settings = read_settings()
     settings.prepare()
     liveness_file.record_liveness(settings.liveness_file("worker"))
@@ -53,7 +61,10 @@ def _open_system() -> None:
 
 
 def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
-    """Run jobs of `queue`, then the urgent jobs that are waiting; return whether `queue` has more jobs."""
+    """Run the jobs of `queue`; return whether it has more jobs.
+
+    The urgent jobs that are waiting are run after the jobs of `queue`.
+    """
     system = get_system()
     record_liveness = partial(liveness_file.record_liveness, system.settings.liveness_file("worker"))
     record_liveness()
@@ -75,7 +86,10 @@ def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
 
 
 def run_scheduler() -> int:
-    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT. Two may run at the same time."""
+    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT.
+
+    Two schedulers may run at the same time.
+    """
     stop = _install_stop_event()
     system = get_system()
     _serve_metrics("scheduler")
@@ -97,7 +111,10 @@ def run_scheduler() -> int:
 
 
 def run_metrics_endpoint() -> int:
-    """Serve the metrics of the processes of a worker until the worker ends; return the exit code."""
+    """Serve the metrics of the processes of a worker; return the exit code.
+
+    It ends when the worker ends.
+    """
     stop, parent = _install_stop_event(), os.getppid()
     read_settings().prepare()
     _serve_metrics("worker")
@@ -131,7 +148,10 @@ ROLES = {"worker": run_worker, "scheduler": run_scheduler, "metrics": run_metric
 
 
 def main() -> int:
-    """Run the role that the command line names; return the exit code, which is 2 for an unknown role."""
+    """Run the role that the command line names; return the exit code.
+
+    The exit code is 2 for an unknown role.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if len(sys.argv) != 2 or sys.argv[1] not in ROLES:
         print(f"usage: python -m cupel_worker {'|'.join(ROLES)}", file=sys.stderr)

@@ -1,4 +1,7 @@
-"""Reservation of one process of a worker for urgent jobs while such jobs keep arriving."""
+"""Reservation of one process of a worker for urgent jobs.
+
+It is reserved while such jobs keep arriving.
+"""
 
 import fcntl
 import os
@@ -34,7 +37,10 @@ class ProcessReserve:
 
     @contextmanager
     def acquire_slot(self) -> Iterator[bool]:
-        """Yield whether this process may run a job that is not urgent; hold the slot until the block ends."""
+        """Yield whether this process may run a job that is not urgent.
+
+        A slot that it acquires is held until the block ends.
+        """
         if not self._is_reserved():
             yield True
             return

@@ -1,4 +1,4 @@
-"""The evaluator: scores of joined runs per topic, and their aggregates over topics."""
+"""The evaluator: scores of joined runs per topic, and aggregates over topics."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,9 @@ class Scores:
         return Scores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self, over: Mask | None = None) -> dict[Measure, float]:
-        """Return the aggregate of each measure over topics. Raise ValueError for several runs (see `of_run`).
+        """Return the aggregate of each measure over topics.
+
+        Raises ValueError for several runs (see `of_run`).
 
         over: bool[topics], the topics to aggregate over. The default is all judged topics, as in trec_eval
         -c. `Joined.has_documents` selects the topics of the run, as in trec_eval without -c.
@@ -63,7 +65,9 @@ class Scores:
 def evaluate(
     qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, content: Content | None = None
 ) -> Scores:
-    """Score every row of `joined`, which can contain several runs (`Joined.stack`), under its profile.
+    """Score every row of `joined` under its profile.
+
+    `joined` can contain several runs (`Joined.stack`).
 
     content: the texts of the same rows, for measures that need them. Raises MeasureError if the collection
     does not support a measure, for example because it lacks an aspect, and ValueError if `content` has other
@@ -73,7 +77,11 @@ def evaluate(
 
 
 class Evaluator:
-    """Evaluator that scores the same rows repeatedly, with different measures or with fewer judgments."""
+    """Evaluator that scores the same rows repeatedly.
+
+    The measures can differ between evaluations, and `restricted_to` returns an evaluator with fewer
+    judgments.
+    """
 
     def __init__(self, qrels: Qrels, joined: Joined, *, content: Content | None = None) -> None:
         """Take the arguments of the function `evaluate`."""
@@ -86,7 +94,9 @@ class Evaluator:
         self._views = list(_parts(qrels, joined, content))
 
     def restricted_to(self, kept: Mask, aspect: str | None = None, *, pooled: bool = False) -> "Evaluator":
-        """Return an evaluator of the same rows that has only the judgments of the documents in `kept`.
+        """Return an evaluator of the same rows with only the judgments of some documents.
+
+        kept: the documents that keep their judgments.
 
         The arguments are those of `Qrels.restricted_to`. For nested samples, deriving each evaluator from the
         previous one is faster, because fewer documents are searched.
@@ -110,7 +120,10 @@ class Evaluator:
             yield fewer
 
     def evaluate(self, measures: Sequence[Measure]) -> Scores:
-        """Score every row by each measure; raises MeasureError like the function `evaluate`."""
+        """Score every row by each measure.
+
+        Raises MeasureError like the function `evaluate`.
+        """
         values = {
             measure: np.concatenate([_apply(view.score, self.qrels, measure) for view in self._views])
             for measure in measures
@@ -148,7 +161,10 @@ class ExactScores:
         return ExactScores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self, over: Mask | None = None) -> dict[Measure, Fraction]:
-        """Return the exact aggregate of each measure over topics (see `Scores.aggregates`)."""
+        """Return the exact aggregate of each measure over topics.
+
+        The arguments are those of `Scores.aggregates`.
+        """
         if any(len(values) != self.topics for values in self.values.values()):
             raise ValueError("these are the scores of several runs; select one with of_run")
         chosen = [True] * self.topics if over is None else over
@@ -171,13 +187,18 @@ def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> E
 
 
 def has_exact_values(measure: Measure) -> bool:
-    """Return whether the measure has exact values. A combining measure requires them of its inner measure."""
+    """Return whether the measure has exact values.
+
+    A combining measure requires them of its inner measure.
+    """
     inner = measure.arguments.get("of")
     return measure.declaration.exact is not None and (inner is None or has_exact_values(inner))
 
 
 def keeps_exact(measure: Measure, depth: int) -> bool:
-    """Return whether `exact_means` includes the measure for rankings of at most `depth` documents.
+    """Return whether `exact_means` includes the measure at `depth`.
+
+    depth: the largest number of documents in a ranking.
 
     It does if the measure has exact values whose denominators have at most MAX_DIGITS decimal digits. At a
     depth of 1,000, the denominators of RBP have 699 digits with p=0.8, and 3,000 with p=0.999.
@@ -193,7 +214,9 @@ def keeps_exact(measure: Measure, depth: int) -> bool:
 def exact_means(
     qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, depth: int, over: Mask | None = None
 ) -> dict[Measure, Fraction]:
-    """Return the exact aggregate of one run for each measure for which `keeps_exact` is true at `depth`.
+    """Return the exact aggregate of one run for each measure that allows it.
+
+    A measure allows it if `keeps_exact` is true for the measure at `depth`.
 
     over: the topics to aggregate over (see `Scores.aggregates`). Systems are ordered by these values, because
     the floats of `evaluate` are rounded. Raises MeasureError as `exact_values` does.
@@ -208,7 +231,9 @@ def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:
 
 
 def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> None:
-    """Raise MeasureError if `qrels` does not support one of `measures`. The qrels need no judgments.
+    """Raise MeasureError if `qrels` does not support one of `measures`.
+
+    The qrels need no judgments.
 
     texts: whether the collection has texts, for measures that need them.
     """
@@ -217,7 +242,10 @@ def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> 
 
 
 def list_unsupported(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
-    """Return a sentence for each measure that `qrels` does not support, with the reason."""
+    """Return a sentence for each measure that `qrels` does not support.
+
+    The sentence has the reason.
+    """
     sentences = []
     for measure in measures:
         try:
@@ -241,7 +269,9 @@ def _apply(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -
 
 
 def aggregate(measure: Measure, values: Floats) -> float:
-    """Return the aggregate of a measure over topics: mean, sum or geometric mean, correctly rounded.
+    """Return the aggregate of a measure over topics, correctly rounded.
+
+    The aggregate is the mean, the sum or the geometric mean.
 
     values: float64[T], one value per topic to aggregate over: usually all judged topics, including those
     missing from the run.

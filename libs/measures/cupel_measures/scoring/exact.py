@@ -42,7 +42,10 @@ class Shares(Sequence[Fraction]):
 
 
 def floats(values: Iterable[Exact]) -> Floats:
-    """Return float64: each value correctly rounded; raise OverflowError beyond the range of floats."""
+    """Return each value as a correctly rounded float64.
+
+    Raises OverflowError beyond the range of floats.
+    """
     return np.array([float(value) for value in values], dtype=np.float64)
 
 
@@ -58,7 +61,7 @@ def total(values: Sequence[Exact]) -> Fraction:
 
 
 def over_common_denominator(values: Sequence[Exact]) -> tuple[list[int], int]:
-    """Return the numerators of `values` over a common denominator, and this denominator.
+    """Return the numerators of `values` and their common denominator.
 
     It is the least common denominator, except for `Shares`.
     """
@@ -75,7 +78,10 @@ def quotients(numerators: Ints, denominators: Ints | int) -> list[Fraction]:
 
 
 def by_row(hits: Hits, *columns: Sequence[Any]) -> Iterator[tuple[Sequence[Any], ...]]:
-    """Yield a tuple per row: the entries of the row in each column. A column has one entry per hit."""
+    """Yield a tuple per row: the entries of the row in each column.
+
+    A column has one entry per hit.
+    """
     ends = np.cumsum(hits.number).tolist()
     for begin, end in pairwise([0, *ends]):
         yield tuple(column[begin:end] for column in columns)
@@ -87,8 +93,9 @@ def sums(hits: Hits, values: Sequence[Exact]) -> list[Fraction]:
 
 
 def rank_biased(hits: Hits, credit: Sequence[Exact], p: Fraction, best: Exact = 1) -> Shares:
-    """Return (1 - p) / best * sum of p^(rank - 1) * credit along each row, by Horner's rule from the deepest
-    hit.
+    """Return the exact rank-biased sum of credits of each row.
+
+    It is (1 - p) / best * sum of p^(rank - 1) * credit, by Horner's rule from the deepest hit.
     """
     numerators, unit = over_common_denominator(credit)
     rows = by_row(hits, hits.rank.tolist(), numerators)
@@ -113,7 +120,10 @@ def _discounted(ranks: Sequence[int], credit: Sequence[int], p: Fraction) -> tup
 
 
 def positional(hits: Hits, credit: Sequence[int], base: int, digits: int) -> list[int]:
-    """Return the sum of credit * base^(digits - rank) of each row: the number with the digits `credit`."""
+    """Return the sum of credit * base^(digits - rank) of each row.
+
+    This is the number with the digits `credit`.
+    """
     values = []
     for ranks, row_digits in by_row(hits, hits.rank.tolist(), credit):
         value, place = 0, 0
@@ -128,7 +138,10 @@ CHUNK = 4000
 
 
 def to_text(value: Exact) -> str:
-    """Return the number in decimal digits of any length, as `p/q` if it is not an integer."""
+    """Return the number in decimal digits of any length.
+
+    A number that is not an integer is written as `p/q`.
+    """
     above = ("-" if value < 0 else "") + _digits(abs(value.numerator))
     return above if value.denominator == 1 else f"{above}/{_digits(value.denominator)}"
 
@@ -155,7 +168,9 @@ def _number(digits: str) -> int:
 
 
 def sort_key(value: Exact) -> str:
-    """Return ASCII text whose byte order is the order of the numbers; equal numbers have equal text.
+    """Return ASCII text whose byte order is the order of the numbers.
+
+    Equal numbers have equal text.
 
     The text is the continued fraction of the number, term by term, which is unique. Every second term is
     inverted (each hexadecimal digit is subtracted from 15), because a number decreases as that term
@@ -177,7 +192,10 @@ def _terms(value: Exact) -> str:
 
 
 def _term(number: int | None) -> str:
-    """Return hexadecimal digits after their count, so that longer numbers sort last; None is infinity."""
+    """Return hexadecimal digits after their count, so that longer numbers sort last.
+
+    None is infinity.
+    """
     digits = "" if number is None else f"{number:x}"
     if number is None or len(digits) >= LONG:
         return f"{LONG:x}{LONGEST if number is None else len(digits):06x}{digits}"
@@ -188,7 +206,10 @@ LONG, LONGEST = 15, 16**6 - 1
 
 
 def _inverted(text: str) -> str:
-    """Return hexadecimal text with every digit subtracted from 15, which reverses the order."""
+    """Return hexadecimal text with every digit subtracted from 15.
+
+    This reverses the order.
+    """
     return text.translate(INVERTED)
 
 

@@ -11,7 +11,10 @@ from cupel_measures.model import Aspect, Exact, Floats
 
 
 def table(aspect: Aspect, gains: GainTable | None) -> Floats:
-    """Return float64[labels]: the gain of each label; `gains` replaces gains of the aspect."""
+    """Return the gain of each label, float64[labels].
+
+    `gains` replaces gains of the aspect.
+    """
     return _with(aspect.gains, aspect, gains)
 
 
@@ -33,7 +36,10 @@ def rising(aspect: Aspect, gains: GainTable | None, *, by_index: bool = False) -
 
 
 def exactly(aspect: Aspect, gains: GainTable | None, *, by_index: bool = False) -> list[Exact]:
-    """Return the numbers of `rising` exactly as written: 0.1 is one tenth, 1/3 is one third."""
+    """Return the numbers of `rising` exactly as written.
+
+    0.1 is one tenth, 1/3 is one third.
+    """
     defaults = rising(aspect, None, by_index=by_index).tolist()
     numbers: list[Exact] = [int(gain) if gain.is_integer() else exact(gain) for gain in defaults]
     for place, gain in _replaced(aspect, gains):
@@ -49,7 +55,10 @@ def _with(defaults: Floats, aspect: Aspect, gains: GainTable | None) -> Floats:
 
 
 def _replaced(aspect: Aspect, gains: GainTable | None) -> Iterator[tuple[int, float | Fraction]]:
-    """Yield index and new gain of the labels in `gains`, ignoring labels that the aspect does not have."""
+    """Yield index and new gain of the labels in `gains`.
+
+    Labels that the aspect does not have are ignored.
+    """
     labels = aspect.labels if aspect.integer else range(len(aspect.labels))
     for label, gain in gains or ():
         if label in labels:

@@ -1,4 +1,7 @@
-"""Language models of subtopics, from judgments and texts, and their closeness to runs."""
+"""Language models of subtopics, and their closeness to runs.
+
+The models are made from judgments and texts.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -40,7 +43,9 @@ class TopicModel:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def score(self, model: Model, *, by_size: bool) -> float:
-        """Return the closeness of `model` to the topic, relative to a mixture of all subtopics, 0 to 1.
+        """Return the closeness of `model` to the topic, from 0 to 1.
+
+        It is relative to a mixture of all subtopics.
 
         The closeness is divided by the closeness of the mixture. A quotient above 1 is replaced by 1.
         """
@@ -60,7 +65,10 @@ class TopicModel:
         return float(np.cumsum(weights * self.targets.closeness(model))[-1])
 
     def labels(self, documents: Ints) -> Floats:
-        """Return float64[n, S]: the closeness of the model of each document to each subtopic."""
+        """Return the closeness of the model of each document to each subtopic.
+
+        float64[n, S].
+        """
         known = self.cache.setdefault("labels", {})
         corpus, number = self.targets.corpus, len(self.size)
         for document in set(documents.tolist()) - known.keys():
@@ -69,7 +77,9 @@ class TopicModel:
         return np.array(rows, dtype=np.float64).reshape(len(rows), number)
 
     def ideal(self, alpha: float, depth: int | None) -> Floats:
-        """Return float64[n, S]: `labels` of the relevant documents in greedy order, down to `depth`.
+        """Return `labels` of the relevant documents in greedy order, down to `depth`.
+
+        float64[n, S].
 
         At every rank, the document with the largest gain comes next. If gains are equal to 12 decimals, the
         one with the largest id comes next.
@@ -90,7 +100,10 @@ class TopicModel:
 
 @dataclass(frozen=True, eq=False)
 class ContentRows:
-    """The retrieved texts of each row of a run, and the judgments by subtopic (`pool`)."""
+    """The retrieved texts of each row of a run, and the judgments by subtopic.
+
+    pool: the judgments.
+    """
 
     qrels: Qrels
     pool: SubtopicPool
@@ -101,7 +114,10 @@ class ContentRows:
         return len(self.content.offsets) - 1
 
     def with_models(self, construction: Construction) -> Iterator[tuple[int, TopicModel, Ints]]:
-        """Yield (row, topic model, text indices by rank) for each row with documents and a topic model."""
+        """Yield the rows that have documents and a topic model.
+
+        Each item is (row, topic model, text indices by rank).
+        """
         topic_models = self._topic_models(construction)
         ends = self.content.offsets.tolist()
         for row, (begin, end) in enumerate(itertools.pairwise(ends)):
@@ -110,7 +126,10 @@ class ContentRows:
                 yield row, topic_model, self.content.document[begin:end]
 
     def model(self, row: int, depth: int, stop: int) -> Model:
-        """Return the model of a row's first `depth` ranks, weighted by 1 / log2(1 + rank) (LMD, step 3)."""
+        """Return the model of a row's first `depth` ranks (LMD, step 3).
+
+        The ranks are weighted by 1 / log2(1 + rank).
+        """
         key = ("model", row, depth, stop)
         if key not in self.content.cache:
             begin, end = self.content.offsets[row : row + 2]

@@ -1,4 +1,4 @@
-"""Language models of documents and of mixtures of documents, and the closeness of two models.
+"""Language models of documents and of mixtures, and the closeness of two models.
 
 A model distributes a probability of 1 over the terms of a collection and NULL, a reserved term that occurs in
 no document. For a document without words or with unknown text, the probability of NULL is 1. The reference
@@ -56,7 +56,10 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Texts, stop: int = 0) -> "Corpus":
-        """Return the corpus of `texts` without the `stop` most frequent terms (ties alphabetical), cached."""
+        """Return the corpus of `texts` without the `stop` most frequent terms.
+
+        Equally frequent terms are in alphabetical order. The corpus is cached.
+        """
         key = ("corpus", stop)
         if key not in texts.cache:
             texts.cache[key] = cls._build(texts, stop)
@@ -80,7 +83,10 @@ class Corpus:
         return (documents >= 0) & (self.offsets[documents + 1] > self.offsets[documents])
 
     def mixture(self, documents: Ints, weights: Floats) -> Model:
-        """Return the mixture of documents by weights that sum to 1; -1 is an unknown document."""
+        """Return the mixture of documents by weights that sum to 1.
+
+        documents: -1 is an unknown document.
+        """
         known = self.with_words(documents)
         begin = self.offsets[documents[known]]
         number = self.offsets[documents[known] + 1] - begin
@@ -104,7 +110,10 @@ def mixed(models: Sequence[Model], weights: Floats) -> Model:
 
 
 def _sum_by_term(terms: Ints, masses: Floats) -> tuple[Ints, Floats]:
-    """Return the distinct terms, ascending, and the sum of the masses of each, added in order."""
+    """Return the distinct terms, ascending, and the sum of the masses of each.
+
+    The masses of a term are added in order.
+    """
     distinct_terms, place = np.unique(terms, return_inverse=True)
     sums = np.bincount(place.reshape(-1), weights=masses, minlength=len(distinct_terms))
     return distinct_terms, np.asarray(sums, dtype=np.float64)
@@ -172,7 +181,9 @@ class Targets:
         return p / total if total else np.append(np.zeros(len(terms)), 1.0)
 
     def _other_terms(self, model: Model) -> tuple[Floats, Floats]:
-        """Return the probabilities of terms outside all targets, in the model and in a target.
+        """Return the probabilities of terms outside all targets.
+
+        The first array has those in the model, the second those in a target.
 
         By smoothing, all targets give such a term the same probability, a share of p(w|C). Terms of the model
         have an entry each. All other terms together have one entry, because divergences are homogeneous sums
@@ -218,7 +229,10 @@ class _Flat:
 
 
 def _jensen_shannon(a: Floats, log_a: Floats, b: Floats, log_b: Floats) -> Floats:
-    """Return the contribution of each term to 1 - JSD, in bits; 0 for a term that only one model has."""
+    """Return the contribution of each term to 1 - JSD, in bits.
+
+    It is 0 for a term that only one model has.
+    """
     both = (a > 0) & (b > 0)
     values = np.zeros(len(a))
     total = a[both] + b[both]
@@ -228,12 +242,17 @@ def _jensen_shannon(a: Floats, log_a: Floats, b: Floats, log_b: Floats) -> Float
 
 
 def _kullback_leibler(a: Floats, log_a: Floats, b: Floats, log_b: Floats) -> Floats:
-    """Return the contribution of each term to -KL(b || a), in bits; minus infinity if only b has the term."""
+    """Return the contribution of each term to -KL(b || a), in bits.
+
+    It is minus infinity if only b has the term.
+    """
     return np.where((b > 0) & (a == 0), -math.inf, b * (log_a - log_b))
 
 
 def salient(models: Sequence[Model], corpus: Corpus, number: int, smoothing: float = 0.0) -> Ints:
-    """Return int64[m]: the `number` terms that distinguish `models` best, best first (`terms` of LMD).
+    """Return the `number` terms that distinguish `models` best, best first.
+
+    int64[m]. These are the `terms` of LMD.
 
     The order is by the mean over models of p(w) log2(p(w) / p(w|C)), largest first, ties alphabetical.
     """
@@ -253,7 +272,10 @@ def salient(models: Sequence[Model], corpus: Corpus, number: int, smoothing: flo
 
 
 def logarithms(values: Floats) -> Floats:
-    """Return float64[n]: log2 of each value, 0 for 0, by `math` (numpy's depends on the processor)."""
+    """Return log2 of each value, and 0 for 0, as float64[n].
+
+    Computed by `math`, because the results of numpy depend on the processor.
+    """
     logs = np.zeros(len(values))
     positive = values > 0
     logs[positive] = list(map(math.log2, values[positive].tolist()))

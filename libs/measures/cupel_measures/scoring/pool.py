@@ -62,7 +62,10 @@ class Pool:
         return cached
 
     def part_of(self, other: "Pool") -> "Pool":
-        """Return this pool, marked as a restriction of `other` if `other` has all labels of this pool."""
+        """Return this pool, marked as a restriction of `other` if it is one.
+
+        It is one if `other` has all labels of this pool.
+        """
         same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
         is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
         return replace(self, unrestricted=other) if is_part else self
@@ -101,7 +104,10 @@ class Pool:
         return mask
 
     def graded(self, negatives: str) -> Mask:
-        """Return bool[D]: the judged documents. A negative grade is a judgment if `negatives` is "judged"."""
+        """Return which documents are judged, bool[D].
+
+        A negative grade is a judgment if `negatives` is "judged".
+        """
         judged = negatives == "judged"
         make = lambda: are_judged(self.aspect, self.labels, negatives_judged=judged)  # noqa: E731
         mask: Mask = self.once(("graded", judged), make)
@@ -131,7 +137,10 @@ class Pool:
         return np.concatenate([states, table]).take(self.labels - ABSENT)
 
     def ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
-        """Return float64[T]: the DCG of all judged documents by decreasing gain, cut at `cutoff`."""
+        """Return the DCG of all judged documents by decreasing gain, cut at `cutoff`.
+
+        float64[T].
+        """
         key = ("ideal", table.tobytes(), cutoff)
         ideal: Floats = self.once(key, lambda: self._ideal_dcg(table, cutoff))
         return ideal
@@ -145,7 +154,10 @@ class Pool:
         return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)
 
     def best_first(self, table: Floats) -> Ints:
-        """Return int64[n]: the documents with a positive gain, by topic, then decreasing gain, then index."""
+        """Return the documents with a positive gain, int64[n], the best of a topic first.
+
+        They are ordered by topic, then decreasing gain, then index.
+        """
         best: Ints = self.once(("best first", table.tobytes()), lambda: self._best_first(table))
         return best
 

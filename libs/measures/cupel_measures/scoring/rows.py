@@ -1,4 +1,6 @@
-"""The rows of a joined run under one aspect, and sums along them: the input of measures.
+"""The rows of a joined run under one aspect, and sums along them.
+
+They are the input of measures.
 
 Sums along ranks add values in the order of the array, as `numpy.bincount` does. So the bits of a sum do not
 depend on the other rows of the array. (`numpy.sum` adds pairwise, so its bits depend on the shape.)
@@ -61,7 +63,10 @@ class Hits:
         return np.repeat(np.arange(self.rows), self.number)
 
     def within(self, cutoff: int | Ints | None) -> "Hits":
-        """Return the hits at ranks up to `cutoff`, which is an int, int64[rows], or None for all ranks."""
+        """Return the hits at ranks up to `cutoff`.
+
+        cutoff: an int, int64[rows], or None for all ranks.
+        """
         if cutoff is None:
             return self
         limit = cutoff if isinstance(cutoff, int) else cutoff[self.row]
@@ -85,7 +90,9 @@ class Hits:
         )
 
     def above(self, those: Mask, others: Mask) -> Ints:
-        """Return int64[k]: for each hit in `those`, the number of hits in `others` above it in its row.
+        """Return, for each hit in `those`, the number of hits in `others` above it.
+
+        int64[k]. Only hits of the same row are counted.
 
         those, others: bool[D], sets of documents.
         """
@@ -109,7 +116,10 @@ class Hits:
 
     @cached_property
     def precision(self) -> Floats:
-        """Return float64[n]: the position of each hit among the hits of its row, divided by its rank."""
+        """Return the position of each hit among the hits of its row, divided by its rank.
+
+        float64[n].
+        """
         if extension is None:
             return self.count / self.rank
         columns = map(np.ascontiguousarray, (self.rank, self.starts))
@@ -121,7 +131,10 @@ class Hits:
         return np.diff(self.starts)
 
     def sum(self, values: Floats) -> Floats:
-        """Return float64[rows]: the sum of `values`, float64[n], along each row, added in order."""
+        """Return the sum of `values` along each row, float64[rows].
+
+        values: float64[n]. They are added in order.
+        """
         if extension is None:
             added = np.bincount(self.row, weights=values, minlength=self.rows)
             return np.asarray(added, dtype=np.float64)
@@ -129,7 +142,10 @@ class Hits:
         return np.frombuffer(extension.sums(*columns), np.float64)
 
     def places(self) -> Iterator[Ints]:
-        """Return index arrays: the first hits of all rows, then the second hits of all rows, and so on."""
+        """Return index arrays of the hits by their position in the row.
+
+        The first array has the first hits of all rows, the second the second hits of all rows, and so on.
+        """
         by_place = np.argsort(self.count, kind="stable")
         ends = np.cumsum(np.bincount(self.count, minlength=2))
         return (by_place[begin:end] for begin, end in itertools.pairwise(ends))
@@ -142,8 +158,9 @@ class Hits:
         return sums
 
     def maximum(self, values: Floats, *, above: Ints | int = 0) -> Floats:
-        """Return float64[rows]: the greatest of `values`, float64[n], per row, ignoring its first `above`
-        hits.
+        """Return the greatest of `values` per row, float64[rows].
+
+        values: float64[n]. above: the number of hits at the start of a row that are ignored.
 
         The value is 0 for a row with at most `above` hits.
         """
@@ -206,7 +223,10 @@ class Rows:
         return self._reaching(self.pool.threshold(rel), cutoff)
 
     def _reaching(self, label: int, cutoff: int | None) -> Hits:
-        """Return the hits with this label index or a higher one, at ranks up to `cutoff` (None: all)."""
+        """Return the hits with this label index or a higher one, up to rank `cutoff`.
+
+        cutoff: None for all ranks.
+        """
 
         def make() -> Hits:
             if self.unrestricted is None and cutoff is not None:
@@ -236,7 +256,9 @@ class Rows:
         return self.pool.recall_base(rel)[self.topic]
 
     def gains(self, table: Floats, cutoff: int | None = None) -> tuple[Hits, Floats]:
-        """Return the hits with a positive gain at ranks up to `cutoff` (None: all), and their gains.
+        """Return the hits with a positive gain at ranks up to `cutoff`, and their gains.
+
+        cutoff: None for all ranks.
 
         table: float64[labels], the gain of each label.
         """
@@ -271,7 +293,10 @@ def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Flo
 
 
 def earlier(rows: Ints, kinds: NDArray[np.integer]) -> Ints:
-    """Return int64[n]: the number of earlier entries of the same row and kind; `rows` must ascend."""
+    """Return the number of earlier entries of the same row and kind, int64[n].
+
+    `rows` must ascend.
+    """
     order = np.argsort(kinds, kind="stable")  # numpy sorts integers of 8 and 16 bits in linear time
     row = rows.astype(np.int32)[order]
     first = np.ones(len(order), dtype=bool)

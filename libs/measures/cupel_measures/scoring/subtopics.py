@@ -1,4 +1,4 @@
-"""Judgments by subtopic, the rows of a joined run with them, and greedy ideal rankings.
+"""Judgments by subtopic, joined runs with them, and greedy ideal rankings.
 
 Only subtopics with a relevant document count. A *slot* is the number of such a subtopic. The same subtopic id
 in two topics denotes two subtopics, so it has two slots. Slots ascend by topic, then by subtopic id.
@@ -38,7 +38,10 @@ class Relevance:
 
     @cached_property
     def place(self) -> NDArray[np.unsignedinteger]:
-        """Return unsigned[S]: the index of each slot within its topic, in the smallest possible type."""
+        """Return the index of each slot within its topic.
+
+        unsigned[S], in the smallest possible type.
+        """
         place = np.arange(len(self.topic)) - np.searchsorted(self.topic, self.topic)
         return place.astype(np.min_scalar_type(place.max(initial=0)))
 
@@ -52,7 +55,10 @@ class Relevance:
         return cls(starts, slot.reshape(-1), size, keys // names)
 
     def pairs_of(self, documents: NDArray[np.int32]) -> tuple[Ints, Ints]:
-        """Return the index in `documents` and the slot of each pair, in the order of `documents`."""
+        """Return the index in `documents` and the slot of each pair.
+
+        The pairs are in the order of `documents`.
+        """
         begin = self.starts[documents]
         number = self.starts[documents + 1] - begin
         place = np.repeat(np.arange(len(documents)), number)
@@ -75,7 +81,10 @@ class SubtopicPool:
 
     @classmethod
     def of(cls, qrels: Qrels, *, negatives_judged: bool) -> "SubtopicPool":
-        """Return the pool of `qrels`, created once. Raise MeasureError without judgments by subtopic."""
+        """Return the pool of `qrels`, created once.
+
+        Raises MeasureError without judgments by subtopic.
+        """
         key = ("subtopics", negatives_judged)
         if qrels.subtopics is None:
             raise MeasureError(
@@ -99,7 +108,10 @@ class SubtopicPool:
         return self.memory[key]
 
     def relevance(self, rel: int | None) -> Relevance:
-        """Return the pairs whose judgment is at least `rel` (None: 1). Negative judgments never count."""
+        """Return the pairs whose judgment is at least `rel`.
+
+        rel: None means 1. Negative judgments never count.
+        """
         level = 1 if rel is None else max(rel, 0)
         make = lambda: Relevance.of(self.subtopics, level, self.topic_of)  # noqa: E731
         relevance: Relevance = self.once(("relevance", level), make)
@@ -110,7 +122,10 @@ class SubtopicPool:
         return np.bincount(self.relevance(rel).topic, minlength=self.topics)
 
     def ideal(self, rel: int | None, alpha: float, depth: int | None) -> "SubtopicRows":
-        """Return the greedy ideal ranking of each topic, one row per topic, down to at least `depth`."""
+        """Return the greedy ideal ranking of each topic, down to at least `depth`.
+
+        There is one row per topic.
+        """
         # Round the depth up to a power of two, so that few rankings are computed.
         depth = None if depth is None else max(32, 1 << (depth - 1).bit_length())
         make = lambda: SubtopicRows(self, greedy(self, rel, alpha, depth))  # noqa: E731
@@ -120,7 +135,10 @@ class SubtopicPool:
 
 @dataclass(frozen=True, eq=False)
 class SubtopicRows:
-    """The rows of a joined run with the judgments of `pool`. hits: the retrieved documents of the pool."""
+    """The rows of a joined run with the judgments of `pool`.
+
+    hits: the retrieved documents of the pool.
+    """
 
     pool: SubtopicPool
     hits: Hits
@@ -138,7 +156,10 @@ class SubtopicRows:
         return self.memory[key]
 
     def number(self, rel: int | None) -> Ints:
-        """Return int64[rows]: m, the number of subtopics of the topic that have a relevant document."""
+        """Return m, the number of subtopics of the topic that have a relevant document.
+
+        int64[rows].
+        """
         return self.pool.number(rel)[self.topic]
 
     @cached_property
@@ -154,7 +175,10 @@ class SubtopicRows:
         return pairs
 
     def novelty(self, rel: int | None, alpha: float) -> tuple[Hits, Floats]:
-        """Return the relevant hits and their novelty gains NG, float64 (see the measures of novelty)."""
+        """Return the relevant hits and their novelty gains NG, float64.
+
+        The measures of novelty define NG.
+        """
         key = ("novelty", rel, alpha)
         novelty: tuple[Hits, Floats] = self.once(key, lambda: self._novelty(self.pairs(rel), alpha))
         return novelty
@@ -228,14 +252,19 @@ def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None)
 
 
 def _hits(chosen: Ints, topics: Ints, rows: int) -> Hits:
-    """Return the documents in int64[depth, topics] as hits by row; -1 means no document."""
+    """Return the documents of `chosen` as hits by row.
+
+    chosen: int64[depth, topics]; -1 means no document.
+    """
     place, rank = np.nonzero(chosen.T >= 0)
     return Hits.by_row(topics[place] if len(place) else place, rank + 1, chosen[rank, place], rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Kinds:
-    """Kinds: sets of documents that are relevant to the same subtopics. There are K kinds, by topic.
+    """Kinds: sets of documents that are relevant to the same subtopics.
+
+    There are K kinds, by topic.
 
     topic: int64[K], the topic of each kind. topics: the distinct topics. firsts: the first kind of each
     distinct topic. kind, slot: int64[n], pairs of a kind and a subtopic to which it is relevant. queue: the
@@ -285,7 +314,9 @@ class _Kinds:
         )
 
     def best(self, weights: Floats, taken: Ints) -> Ints:
-        """Return int64[topics]: for each topic, the document with the largest gain; -1 if all are taken.
+        """Return, for each topic, the document with the largest gain.
+
+        int64[topics]; -1 if all documents are taken.
 
         weights: float64[S], the gain that one more document gets for being relevant to the slot. taken:
         int64[K], the index in `queue` of the next document of each kind.

@@ -1,4 +1,7 @@
-"""A joined run with its judgments per aspect and by subtopic: scores and labels for combining measures."""
+"""A joined run with its judgments per aspect and by subtopic.
+
+It gives combining measures their scores and labels.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +34,10 @@ class AspectView:
     scores: dict[tuple[Measure, int], Floats] = field(default_factory=dict, repr=False)
 
     def under(self, qrels: Qrels) -> "AspectView":
-        """Return a view of the same rows with other qrels, which `Qrels.restricted_to` created."""
+        """Return a view of the same rows with other qrels.
+
+        qrels: created by `Qrels.restricted_to`.
+        """
         return AspectView(qrels=qrels, joined=self.joined, content=self.content, unrestricted=self)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
@@ -49,7 +55,9 @@ class AspectView:
         return self.score_in(measure, self._pool_of(measure, aspect))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
-        """Return float64[rows]: the values of a single-aspect measure with the labels of `pool`.
+        """Return the values of a single-aspect measure with the labels of `pool`.
+
+        float64[rows].
 
         The result is cached, because several combining measures can use the same one.
         """
@@ -60,7 +68,10 @@ class AspectView:
         return self.scores[key]
 
     def exact(self, measure: Measure) -> Sequence[Exact]:
-        """Return the exact value of a measure for each row. Raise MeasureError if it has no exact values."""
+        """Return the exact value of a measure for each row.
+
+        Raises MeasureError if the measure has no exact values.
+        """
         if not measure.declaration.combines:
             return self.exact_in(measure, self._pool_of(measure))
         return _exactly(measure)(self, **measure.arguments)
@@ -82,12 +93,18 @@ class AspectView:
 
     @cached_property
     def by_subtopic(self) -> SubtopicRows:
-        """Return the rows with the judgments by subtopic. Raise MeasureError if the qrels have none."""
+        """Return the rows with the judgments by subtopic.
+
+        Raises MeasureError if the qrels have none.
+        """
         return SubtopicRows.of(self.joined, self._subtopics)
 
     @cached_property
     def by_content(self) -> ContentRows:
-        """Return the texts of the rows. Raise MeasureError without texts or without judgments by subtopic."""
+        """Return the texts of the rows.
+
+        Raises MeasureError without texts or without judgments by subtopic.
+        """
         if self.content is None:
             raise MeasureError(
                 "it needs the texts of the documents, and this collection has none; "
@@ -107,7 +124,10 @@ class AspectView:
         return Pool.of(self.qrels, aspect, negatives_judged=self.joined.profile.negatives_judged)
 
     def derived(self, key: str, make: Callable[["AspectView"], Pool]) -> Pool:
-        """Return the pool that `make` derives from a view. It is created once per qrels and `key`."""
+        """Return the pool that `make` derives from a view.
+
+        It is created once per qrels and `key`.
+        """
         if key not in self.qrels.cache:
             pool = make(self)
             self.qrels.cache[key] = (
@@ -118,7 +138,10 @@ class AspectView:
 
     @cached_property
     def hits(self) -> Hits:
-        """Return the hits of all rows: the retrieved documents that are in the pool of their topic."""
+        """Return the hits of all rows.
+
+        Hits are the retrieved documents that are in the pool of their topic.
+        """
         return self.rows_in(self.pool(self.qrels.aspects[0].name)).hits
 
     def dense(self) -> Iterator[Block]:
@@ -144,7 +167,10 @@ class AspectView:
 
 
 def _computed(measure: Measure, rows: SubtopicRows, arguments: dict[str, Any]) -> Floats:
-    """Compute the measure. If `arguments` have judged_only=True, remove unjudged documents first."""
+    """Compute the measure.
+
+    If `arguments` have judged_only=True, unjudged documents are removed first.
+    """
     selected = rows.condensed if arguments.pop("judged_only", False) else rows
     return measure.declaration.compute(selected, **arguments)
 

@@ -63,7 +63,10 @@ def list_audit_kinds(if_none_match: IfNoneMatch = None) -> Response:
 def request_audit(
     track: PathText, body: AuditRequest, response: Response, system: Sys, caller: Caller
 ) -> AuditDetailResource:
-    """Request an audit of a track. Jobs compute it. Requires an organiser of the track."""
+    """Request an audit of a track.
+
+    Jobs compute it. Requires an organiser of the track.
+    """
     view = audit_requests.request(system, caller, track, **body.model_dump())
     audit = resource_builders.audit_detail(view)
     response.headers["Location"] = audit.links["self"]
@@ -104,7 +107,10 @@ def show_audit(audit: PathText, system: Sys, caller: Caller, if_none_match: IfNo
 
 @router.get("/events", response_class=Response, responses=refuses("audit-unknown") | EVENTS)
 async def watch_audit(request: Request, audit: PathText, system: Sys, caller: Caller) -> Response:
-    """Stream the states of an audit as server-sent events until it is done, failed or cancelled."""
+    """Stream the states of an audit as server-sent events.
+
+    The stream ends when the audit is done, failed or cancelled.
+    """
 
     def read() -> AuditResource:
         return resource_builders.audit(audit_requests.get(system, caller, audit))
@@ -149,7 +155,10 @@ REFUSES = refuses("audit-unknown", "audit-not-begun")
 def show_audit_report(
     audit: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return the report on the finished trials. It is partial until all trials are finished."""
+    """Return the report on the finished trials.
+
+    The report is partial until all trials are finished.
+    """
     return tagged(
         resource_builders.audit_report(*audit_parts.read_report(system, caller, audit)), if_none_match
     )

@@ -23,7 +23,10 @@ def list_jobs(
     window: Window,
     state: str | None = None,
 ) -> ResourceList[JobResource]:
-    """List the jobs of the caller's tracks, newest first. Requires an organiser; an admin sees all jobs."""
+    """List the jobs of the caller's tracks, newest first.
+
+    Requires an organiser; an admin sees all jobs.
+    """
     page = jobs.list_(system, caller, state=state, limit=window.limit, cursor=window.cursor)
     return paged(request, response, page, JobResource.model_validate)
 

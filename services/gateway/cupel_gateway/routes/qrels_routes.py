@@ -80,7 +80,10 @@ FORM = {
 async def upload_qrels(
     request: Request, response: Response, track: PathText, system: Sys, caller: Caller
 ) -> Response:
-    """Upload judgments as a new qrels version of a track, a draft. Requires an organiser of the track."""
+    """Upload judgments as a new qrels version of a track, a draft.
+
+    Requires an organiser of the track.
+    """
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise TYPE_UNSUPPORTED(
             "send multipart/form-data with a part `collection` and a part `files` for each file"
@@ -120,7 +123,10 @@ async def _content(part: UploadFile | str | None, name: str) -> bytes:
 def list_qrels(
     request: Request, response: Response, track: PathText, system: Sys, caller: Caller, window: Window
 ) -> ResourceList[QrelsResource]:
-    """List the qrels versions of a track, newest first. Only its organisers see drafts."""
+    """List the qrels versions of a track, newest first.
+
+    Only its organisers see drafts.
+    """
     page = qrels_versions.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
     return paged(request, response, page, resource_builders.qrels_version)
 
@@ -129,7 +135,10 @@ def list_qrels(
 def show_qrels(
     track: PathText, number: VersionNumber, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return a qrels version: its counts, its state, and the progress of its publishing."""
+    """Return a qrels version.
+
+    The response has its counts, its state, and the progress of its publishing.
+    """
     return tagged(
         resource_builders.qrels_version(qrels_versions.get(system, caller, track, number)), if_none_match
     )
@@ -161,7 +170,10 @@ def publish_qrels(
 async def watch_qrels(
     request: Request, track: PathText, number: VersionNumber, system: Sys, caller: Caller
 ) -> Response:
-    """Stream the states of a qrels version as server-sent events until it is current or superseded."""
+    """Stream the states of a qrels version as server-sent events.
+
+    The stream ends when the version is current or superseded.
+    """
 
     def read() -> QrelsResource:
         return resource_builders.qrels_version(qrels_versions.get(system, caller, track, number))
@@ -185,6 +197,9 @@ def compare_qrels(
     measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Compare two qrels versions by a measure: the old and new score and rank of each submission."""
+    """Compare two qrels versions by a measure.
+
+    The response has the old and new score and rank of each submission.
+    """
     diff = qrels_versions.diff(system, caller, track, number, base=base, measure=measure)
     return tagged(QrelsDiffResource.model_validate(diff), if_none_match)

@@ -89,7 +89,10 @@ def show_topic_scores(
 def explain_scores(
     submission: PathText, body: ExplanationCreate, response: Response, system: Sys, caller: Caller
 ) -> PendingExplanations:
-    """Request explanations of scores. Jobs compute them once; repeating the request changes nothing."""
+    """Request explanations of scores.
+
+    Jobs compute them once; repeating the request changes nothing.
+    """
     view = score_explanations.request(system, caller, submission, **body.model_dump())
     pending = resource_builders.pending_explanations(view)
     response.headers["Location"] = pending.links["explanations"]

@@ -75,7 +75,10 @@ def list_measures(if_none_match: IfNoneMatch = None) -> Response:
 
 @public.get("/measures/{text:path}", responses=refuses("measure-invalid"))
 def read_measure(text: str) -> ParsedMeasureResource:
-    """Parse the text of a measure; return its canonical form and documentation. Requires no token."""
+    """Parse the text of a measure; return its canonical form and documentation.
+
+    Requires no token.
+    """
     try:
         return resource_builders.parsed_measure(parser.parse(text))
     except MeasureError as problem:
@@ -84,7 +87,10 @@ def read_measure(text: str) -> ParsedMeasureResource:
 
 @health.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Check that the process responds. The check waits for neither a thread nor the database."""
+    """Check that the process responds.
+
+    The check waits for neither a thread nor the database.
+    """
     return "ok\n"
 
 

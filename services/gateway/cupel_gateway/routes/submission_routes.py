@@ -65,7 +65,10 @@ async def submit_run(
     ] = "",
     key: IdempotencyKey = None,
 ) -> Response:
-    """Submit a run. The response contains warnings about the file; `links.events` streams the scoring."""
+    """Submit a run.
+
+    The response contains warnings about the file; `links.events` streams the scoring.
+    """
     if request.headers.get("content-type", "").lower().startswith(NOT_A_RUN):
         raise TYPE_UNSUPPORTED("send the file itself as the body, for example `curl --data-binary @run.gz`")
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None
@@ -105,7 +108,10 @@ async def _receive(request: Request, upload: Upload, *, limit: int) -> None:
 def list_submissions(
     request: Request, response: Response, track: PathText, system: Sys, caller: Caller, window: Window
 ) -> ResourceList[SubmissionResource]:
-    """List the submissions of the caller's team, newest first. Organisers of the track see all."""
+    """List the submissions of the caller's team, newest first.
+
+    Organisers of the track see all.
+    """
     page = submissions.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
     return paged(request, response, page, resource_builders.submission)
 
@@ -134,7 +140,10 @@ def withdraw_submission(submission: PathText, system: Sys, caller: Caller) -> Su
     responses=refuses("submission-unknown", "submission-forbidden") | EVENTS,
 )
 async def watch_submission(request: Request, submission: PathText, system: Sys, caller: Caller) -> Response:
-    """Stream the states of a submission as server-sent events until its scoring has ended."""
+    """Stream the states of a submission as server-sent events.
+
+    The stream ends when the scoring of the submission has ended.
+    """
 
     def read() -> SubmissionResource:
         return resource_builders.submission(submissions.get(system, caller, submission))

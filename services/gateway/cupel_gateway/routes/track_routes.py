@@ -62,7 +62,10 @@ def list_tracks(
 
 @router.get("/{track}", response_model=TrackResource, responses=refuses("track-unknown"))
 def show_track(track: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """Return a track. To avoid lost updates, send its ETag in the If-Match header of a change."""
+    """Return a track.
+
+    To avoid lost updates, send its ETag in the If-Match header of a change.
+    """
     view = tracks.get(system, caller, track)
     return tagged(TrackResource.model_validate(view), if_none_match, etag=view.etag)
 
@@ -117,7 +120,10 @@ def show_leaderboard(
     qrels: QrelsNumber = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Return the leaderboard by a measure (default: the first of the plan) under a qrels version."""
+    """Return the leaderboard by a measure under a qrels version.
+
+    The default measure is the first of the plan.
+    """
     known = (if_none_match or "").strip('"')
     board = leaderboards.read_board(
         system,
