@@ -39,6 +39,15 @@ def test_create_refuses_measure_with_too_long_canonical_text(system: System) -> 
     assert make_track(system, aspects=aspects, measures=["AP"]).measures == ("AP",)
 
 
+def test_plan_has_at_most_200_measures(system: System) -> None:
+    measures = [f"P@{cutoff}" for cutoff in range(1, 202)]
+    with pytest.raises(Invalid) as refusal:
+        make_track(system, measures=measures)
+    assert refusal.value.code == "measure-invalid"
+    assert str(refusal.value) == "the plan has 201 measures; give 1 to 200"
+    assert make_track(system, measures=measures[:200]).measures == tuple(measures[:200])
+
+
 def test_content_measure_is_refused(system: System) -> None:
     words = r"LMD\(stop=50\): requires the document texts, .* does not keep; score it with `cupel evaluate`"
     with pytest.raises(Invalid, match=words):

@@ -146,6 +146,18 @@ class TestNumbers:
         assert compared == list(itertools.combinations(["base.txt", "best.txt", "near.txt"], 2))
         assert data["baseline"] is None
 
+    def test_summary_of_pairs_explains_no_interval_that_it_does_not_show(self, tmp_path: Path) -> None:
+        (tmp_path / "one.txt").write_text("1 0 a 1\n")
+        names = [f"r{number}.txt" for number in range(6)]
+        for name in names:
+            (tmp_path / name).write_text("1 Q0 a 1 2 r\n")
+        summary = cupel("one.txt", *names, "-m", "RR", "--all-pairs").stdout
+        every_pair = cupel("one.txt", *names, "-m", "RR", "--all-pairs", "--pairs").stdout
+        for printed in (summary, every_pair):
+            assert "p is undefined: there is only one topic" in printed
+        assert "the interval of the difference is" not in summary
+        assert "the interval of the difference is undefined: there is only one topic" in every_pair
+
     def test_swings_are_the_topics_with_the_largest_differences(self) -> None:
         [data] = pairs("qrels.txt", "base.txt", "near.txt", "-m", "RR")
         assert [(swing["topic"], round(swing["difference"], 6)) for swing in data["swings"]] == [

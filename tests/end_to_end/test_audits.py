@@ -37,7 +37,9 @@ MEASURES = ["nDCG@10", "AP"]
 @pytest.fixture
 def load() -> Load:
     full = example()
-    return Load(full.track, full.aspects, full.files, full.runs[::6], MEASURES)
+    return Load(
+        track=full.track, aspects=full.aspects, files=full.files, runs=full.runs[::6], measures=MEASURES
+    )
 
 
 @pytest.mark.parametrize("size", ["embedded"], indirect=True)

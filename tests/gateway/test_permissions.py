@@ -16,7 +16,7 @@ OWNERS = ("admin", "organiser")
 TEAM_AND_OWNERS = ("admin", "organiser", "participant")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OperationCase:
     """A request template, and the users who may send it; all other users get status `refusal`."""
 
@@ -47,81 +47,130 @@ QRELS = {
 }
 
 MATRIX = {
-    "show_service": OperationCase("GET", "/v1", ALL_USERS),
-    "list_errors": OperationCase("GET", "/v1/errors", ALL_USERS),
-    "list_measures": OperationCase("GET", "/v1/measures", ALL_USERS),
-    "read_measure": OperationCase("GET", "/v1/measures/nDCG@10", ALL_USERS),
-    "healthz": OperationCase("GET", "/healthz", ALL_USERS),
-    "readyz": OperationCase("GET", "/readyz", ALL_USERS),
-    "metrics": OperationCase("GET", "/metrics", ALL_USERS),
-    "show_caller": OperationCase("GET", "/v1/me", ANY_TOKEN),
-    "list_tokens": OperationCase("GET", "/v1/tokens", ANY_TOKEN),
-    "issue_token": OperationCase("POST", "/v1/tokens", ("admin",), options=TOKEN),
-    "revoke_token": OperationCase("DELETE", "/v1/tokens/{token}", ("admin", "participant"), 404),
-    "create_track": OperationCase("POST", "/v1/tracks", ORGANISERS, options=TRACK),
-    "list_tracks": OperationCase("GET", "/v1/tracks", ANY_TOKEN),
-    "show_track": OperationCase("GET", "/v1/tracks/{track}", ANY_TOKEN),
-    "change_track": OperationCase("PATCH", "/v1/tracks/{track}", OWNERS, options={"json": {"title": "new"}}),
-    "show_leaderboard": OperationCase("GET", "/v1/tracks/{track}/leaderboard", ANY_TOKEN),
-    "upload_qrels": OperationCase("POST", "/v1/tracks/{track}/qrels", OWNERS, options=QRELS),
-    "list_qrels": OperationCase("GET", "/v1/tracks/{track}/qrels", ANY_TOKEN),
-    "show_qrels": OperationCase("GET", "/v1/tracks/{track}/qrels/{draft}", OWNERS, 404),
+    "show_service": OperationCase(method="GET", path="/v1", allowed=ALL_USERS),
+    "list_errors": OperationCase(method="GET", path="/v1/errors", allowed=ALL_USERS),
+    "list_measures": OperationCase(method="GET", path="/v1/measures", allowed=ALL_USERS),
+    "read_measure": OperationCase(method="GET", path="/v1/measures/nDCG@10", allowed=ALL_USERS),
+    "healthz": OperationCase(method="GET", path="/healthz", allowed=ALL_USERS),
+    "readyz": OperationCase(method="GET", path="/readyz", allowed=ALL_USERS),
+    "metrics": OperationCase(method="GET", path="/metrics", allowed=ALL_USERS),
+    "show_caller": OperationCase(method="GET", path="/v1/me", allowed=ANY_TOKEN),
+    "list_tokens": OperationCase(method="GET", path="/v1/tokens", allowed=ANY_TOKEN),
+    "issue_token": OperationCase(method="POST", path="/v1/tokens", allowed=("admin",), options=TOKEN),
+    "revoke_token": OperationCase(
+        method="DELETE", path="/v1/tokens/{token}", allowed=("admin", "participant"), refusal=404
+    ),
+    "create_track": OperationCase(method="POST", path="/v1/tracks", allowed=ORGANISERS, options=TRACK),
+    "list_tracks": OperationCase(method="GET", path="/v1/tracks", allowed=ANY_TOKEN),
+    "show_track": OperationCase(method="GET", path="/v1/tracks/{track}", allowed=ANY_TOKEN),
+    "change_track": OperationCase(
+        method="PATCH", path="/v1/tracks/{track}", allowed=OWNERS, options={"json": {"title": "new"}}
+    ),
+    "show_leaderboard": OperationCase(method="GET", path="/v1/tracks/{track}/leaderboard", allowed=ANY_TOKEN),
+    "upload_qrels": OperationCase(
+        method="POST", path="/v1/tracks/{track}/qrels", allowed=OWNERS, options=QRELS
+    ),
+    "list_qrels": OperationCase(method="GET", path="/v1/tracks/{track}/qrels", allowed=ANY_TOKEN),
+    "show_qrels": OperationCase(
+        method="GET", path="/v1/tracks/{track}/qrels/{draft}", allowed=OWNERS, refusal=404
+    ),
     "watch_qrels": OperationCase(
-        "GET", "/v1/tracks/{track}/qrels/{number}/events", ANY_TOKEN, options=EVENTS
+        method="GET", path="/v1/tracks/{track}/qrels/{number}/events", allowed=ANY_TOKEN, options=EVENTS
     ),
-    "publish_qrels": OperationCase("POST", "/v1/tracks/{track}/qrels/{draft}/publish", OWNERS),
+    "publish_qrels": OperationCase(
+        method="POST", path="/v1/tracks/{track}/qrels/{draft}/publish", allowed=OWNERS
+    ),
     "compare_qrels": OperationCase(
-        "GET", "/v1/tracks/{track}/qrels/{number}/diff?from=1&measure=AP", ANY_TOKEN
+        method="GET", path="/v1/tracks/{track}/qrels/{number}/diff?from=1&measure=AP", allowed=ANY_TOKEN
     ),
-    "submit_run": OperationCase("POST", "/v1/tracks/{track}/submissions", ANY_TOKEN, options=RUN),
-    "list_submissions": OperationCase("GET", "/v1/tracks/{track}/submissions", ANY_TOKEN),
-    "show_submission": OperationCase("GET", "/v1/submissions/{submission}", TEAM_AND_OWNERS),
-    "withdraw_submission": OperationCase("DELETE", "/v1/submissions/{submission}", TEAM_AND_OWNERS),
+    "submit_run": OperationCase(
+        method="POST", path="/v1/tracks/{track}/submissions", allowed=ANY_TOKEN, options=RUN
+    ),
+    "list_submissions": OperationCase(method="GET", path="/v1/tracks/{track}/submissions", allowed=ANY_TOKEN),
+    "show_submission": OperationCase(
+        method="GET", path="/v1/submissions/{submission}", allowed=TEAM_AND_OWNERS
+    ),
+    "withdraw_submission": OperationCase(
+        method="DELETE", path="/v1/submissions/{submission}", allowed=TEAM_AND_OWNERS
+    ),
     "watch_submission": OperationCase(
-        "GET", "/v1/submissions/{submission}/events", TEAM_AND_OWNERS, options=EVENTS
+        method="GET", path="/v1/submissions/{submission}/events", allowed=TEAM_AND_OWNERS, options=EVENTS
     ),
-    "show_scores": OperationCase("GET", "/v1/submissions/{submission}/scores", TEAM_AND_OWNERS),
+    "show_scores": OperationCase(
+        method="GET", path="/v1/submissions/{submission}/scores", allowed=TEAM_AND_OWNERS
+    ),
     "show_topic_scores": OperationCase(
-        "GET", "/v1/submissions/{submission}/scores/topics?measure=AP", TEAM_AND_OWNERS
+        method="GET", path="/v1/submissions/{submission}/scores/topics?measure=AP", allowed=TEAM_AND_OWNERS
     ),
     "explain_scores": OperationCase(
-        "POST", "/v1/submissions/{submission}/explanations", TEAM_AND_OWNERS, options=EXPLAIN
+        method="POST",
+        path="/v1/submissions/{submission}/explanations",
+        allowed=TEAM_AND_OWNERS,
+        options=EXPLAIN,
     ),
-    "show_explanations": OperationCase("GET", "/v1/submissions/{submission}/explanations", TEAM_AND_OWNERS),
-    "show_run": OperationCase("GET", "/v1/runs/{run}", TEAM_AND_OWNERS, 404),
-    "download_run": OperationCase("GET", "/v1/runs/{run}/file", TEAM_AND_OWNERS, 404),
-    "list_audit_kinds": OperationCase("GET", "/v1/audits/kinds", ALL_USERS),
-    "request_audit": OperationCase("POST", "/v1/tracks/{track}/audits", OWNERS, options=AUDIT),
-    "list_audits": OperationCase("GET", "/v1/tracks/{track}/audits", ANY_TOKEN),
+    "show_explanations": OperationCase(
+        method="GET", path="/v1/submissions/{submission}/explanations", allowed=TEAM_AND_OWNERS
+    ),
+    "show_run": OperationCase(method="GET", path="/v1/runs/{run}", allowed=TEAM_AND_OWNERS, refusal=404),
+    "download_run": OperationCase(
+        method="GET", path="/v1/runs/{run}/file", allowed=TEAM_AND_OWNERS, refusal=404
+    ),
+    "list_audit_kinds": OperationCase(method="GET", path="/v1/audits/kinds", allowed=ALL_USERS),
+    "request_audit": OperationCase(
+        method="POST", path="/v1/tracks/{track}/audits", allowed=OWNERS, options=AUDIT
+    ),
+    "list_audits": OperationCase(method="GET", path="/v1/tracks/{track}/audits", allowed=ANY_TOKEN),
     "show_audit_history": OperationCase(
-        "GET", "/v1/tracks/{track}/audits/history?kind=downsampling&number=tau(AP)@50", ANY_TOKEN
+        method="GET",
+        path="/v1/tracks/{track}/audits/history?kind=downsampling&number=tau(AP)@50",
+        allowed=ANY_TOKEN,
     ),
-    "show_audit": OperationCase("GET", "/v1/audits/{audit}", ANY_TOKEN),
-    "watch_audit": OperationCase("GET", "/v1/audits/{audit}/events", ANY_TOKEN, options=EVENTS),
-    "show_audit_report": OperationCase("GET", "/v1/audits/{audit}/report", ANY_TOKEN),
-    "show_audit_table": OperationCase("GET", "/v1/audits/{audit}/report.csv", ANY_TOKEN),
-    "cancel_audit": OperationCase("POST", "/v1/audits/{audit}/cancel", OWNERS),
-    "rerun_audit_part": OperationCase("POST", "/v1/audits/{audit}/parts/1/rerun", OWNERS),
-    "add_schedule": OperationCase("POST", "/v1/tracks/{track}/schedules", OWNERS, options=SCHEDULE),
-    "list_schedules": OperationCase("GET", "/v1/tracks/{track}/schedules", OWNERS),
+    "show_audit": OperationCase(method="GET", path="/v1/audits/{audit}", allowed=ANY_TOKEN),
+    "watch_audit": OperationCase(
+        method="GET", path="/v1/audits/{audit}/events", allowed=ANY_TOKEN, options=EVENTS
+    ),
+    "show_audit_report": OperationCase(method="GET", path="/v1/audits/{audit}/report", allowed=ANY_TOKEN),
+    "show_audit_table": OperationCase(method="GET", path="/v1/audits/{audit}/report.csv", allowed=ANY_TOKEN),
+    "cancel_audit": OperationCase(method="POST", path="/v1/audits/{audit}/cancel", allowed=OWNERS),
+    "rerun_audit_part": OperationCase(method="POST", path="/v1/audits/{audit}/parts/1/rerun", allowed=OWNERS),
+    "add_schedule": OperationCase(
+        method="POST", path="/v1/tracks/{track}/schedules", allowed=OWNERS, options=SCHEDULE
+    ),
+    "list_schedules": OperationCase(method="GET", path="/v1/tracks/{track}/schedules", allowed=OWNERS),
     "change_schedule": OperationCase(
-        "PATCH", "/v1/schedules/{schedule}", OWNERS, 404, options={"json": {"paused": True}}
+        method="PATCH",
+        path="/v1/schedules/{schedule}",
+        allowed=OWNERS,
+        refusal=404,
+        options={"json": {"paused": True}},
     ),
-    "remove_schedule": OperationCase("DELETE", "/v1/schedules/{schedule}", OWNERS, 404),
-    "add_alert": OperationCase("POST", "/v1/tracks/{track}/alerts", OWNERS, options=ALERT),
-    "list_alerts": OperationCase("GET", "/v1/tracks/{track}/alerts", OWNERS),
-    "remove_alert": OperationCase("DELETE", "/v1/alerts/{alert}", OWNERS, 404),
-    "list_jobs": OperationCase("GET", "/v1/jobs", ORGANISERS),
-    "show_job": OperationCase("GET", "/v1/jobs/{job}", TEAM_AND_OWNERS, 404),
-    "watch_job": OperationCase("GET", "/v1/jobs/{job}/events", TEAM_AND_OWNERS, 404, options=EVENTS),
+    "remove_schedule": OperationCase(
+        method="DELETE", path="/v1/schedules/{schedule}", allowed=OWNERS, refusal=404
+    ),
+    "add_alert": OperationCase(
+        method="POST", path="/v1/tracks/{track}/alerts", allowed=OWNERS, options=ALERT
+    ),
+    "list_alerts": OperationCase(method="GET", path="/v1/tracks/{track}/alerts", allowed=OWNERS),
+    "remove_alert": OperationCase(method="DELETE", path="/v1/alerts/{alert}", allowed=OWNERS, refusal=404),
+    "list_jobs": OperationCase(method="GET", path="/v1/jobs", allowed=ORGANISERS),
+    "show_job": OperationCase(method="GET", path="/v1/jobs/{job}", allowed=TEAM_AND_OWNERS, refusal=404),
+    "watch_job": OperationCase(
+        method="GET", path="/v1/jobs/{job}/events", allowed=TEAM_AND_OWNERS, refusal=404, options=EVENTS
+    ),
     "revive_job": OperationCase(
-        "POST", "/v1/jobs/{dead}/revive", OWNERS, 404, otherwise={"participant": 403}
+        method="POST",
+        path="/v1/jobs/{dead}/revive",
+        allowed=OWNERS,
+        refusal=404,
+        otherwise={"participant": 403},
     ),
 }
 
 
 if find_spec("cupel_reports") is not None:
-    MATRIX["show_audit_page"] = OperationCase("GET", "/v1/audits/{audit}/report.html", ANY_TOKEN)
+    MATRIX["show_audit_page"] = OperationCase(
+        method="GET", path="/v1/audits/{audit}/report.html", allowed=ANY_TOKEN
+    )
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ NO_QUERY = ("BEGIN", "PRAGMA", "SET LOCAL", "UPDATE tokens")
 """Prefixes of statements that are not counted: transaction control, and the last use of a token."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """Two paths of an operation. The response to `single` has one item, and the response to `many` has MANY.
 
@@ -34,48 +34,78 @@ class Case:
 
 
 CASES = [
-    Case("list_tokens", 2, "/v1/tokens?limit=1", f"/v1/tokens?limit={MANY}", who="admin"),
-    Case("list_tracks", 3, "/v1/tracks?limit=1", f"/v1/tracks?limit={MANY}"),
-    Case("list_jobs", 2, "/v1/jobs?limit=1", f"/v1/jobs?limit={MANY}"),
-    Case("list_qrels", 6, "{small}/qrels", "{corrected}/qrels"),
     Case(
-        "compare_qrels",
-        9,
-        f"{{corrected}}/qrels/{MANY}/diff?from=1&measure=P@1",
-        "{large}/qrels/2/diff?from=1&measure=P@1",
-        "rows",
+        operation="list_tokens",
+        statements=2,
+        single="/v1/tokens?limit=1",
+        many=f"/v1/tokens?limit={MANY}",
+        who="admin",
     ),
-    Case("list_submissions", 9, "{small}/submissions", "{large}/submissions"),
-    Case("show_submission", 10, "{small submission}", "{corrected submission}", "jobs"),
-    Case("show_leaderboard", 9, "{small}/leaderboard", "{large}/leaderboard", "rows"),
+    Case(operation="list_tracks", statements=3, single="/v1/tracks?limit=1", many=f"/v1/tracks?limit={MANY}"),
+    Case(operation="list_jobs", statements=2, single="/v1/jobs?limit=1", many=f"/v1/jobs?limit={MANY}"),
+    Case(operation="list_qrels", statements=6, single="{small}/qrels", many="{corrected}/qrels"),
     Case(
-        "show_leaderboard", 9, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
-    ),
-    Case("show_scores", 6, "{small submission}/scores", "{large submission}/scores", "scores"),
-    Case(
-        "show_explanations",
-        7,
-        "{small submission}/explanations",
-        "{large submission}/explanations",
-        "explanations",
-    ),
-    Case("list_schedules", 3, "{large}/schedules", "{small}/schedules"),
-    Case("list_alerts", 3, "{large}/alerts", "{small}/alerts"),
-    Case("list_audits", 6, "{large}/audits", "{paired}/audits"),
-    Case("show_audit", 6, "{small audit}", "{large audit}", "runs"),
-    Case(
-        "show_audit_history",
-        3,
-        "{large}/audits/history?kind=downsampling&number=tau(P@1)@50",
-        "{paired}/audits/history?kind=downsampling&number=tau(P@1)@50",
-        "points",
+        operation="compare_qrels",
+        statements=9,
+        single=f"{{corrected}}/qrels/{MANY}/diff?from=1&measure=P@1",
+        many="{large}/qrels/2/diff?from=1&measure=P@1",
+        items="rows",
     ),
     Case(
-        "show_topic_scores",
-        6,
-        "{small submission}/scores/topics?measure=P@1",
-        "{large submission}/scores/topics?measure=P@1",
-        "topics",
+        operation="list_submissions", statements=9, single="{small}/submissions", many="{large}/submissions"
+    ),
+    Case(
+        operation="show_submission",
+        statements=10,
+        single="{small submission}",
+        many="{corrected submission}",
+        items="jobs",
+    ),
+    Case(
+        operation="show_leaderboard",
+        statements=9,
+        single="{small}/leaderboard",
+        many="{large}/leaderboard",
+        items="rows",
+    ),
+    Case(
+        operation="show_leaderboard",
+        statements=9,
+        single="{small}/leaderboard?measure=AP",
+        many="{large}/leaderboard?measure=AP",
+        items="unscored",
+    ),
+    Case(
+        operation="show_scores",
+        statements=6,
+        single="{small submission}/scores",
+        many="{large submission}/scores",
+        items="scores",
+    ),
+    Case(
+        operation="show_explanations",
+        statements=7,
+        single="{small submission}/explanations",
+        many="{large submission}/explanations",
+        items="explanations",
+    ),
+    Case(operation="list_schedules", statements=3, single="{large}/schedules", many="{small}/schedules"),
+    Case(operation="list_alerts", statements=3, single="{large}/alerts", many="{small}/alerts"),
+    Case(operation="list_audits", statements=6, single="{large}/audits", many="{paired}/audits"),
+    Case(operation="show_audit", statements=6, single="{small audit}", many="{large audit}", items="runs"),
+    Case(
+        operation="show_audit_history",
+        statements=3,
+        single="{large}/audits/history?kind=downsampling&number=tau(P@1)@50",
+        many="{paired}/audits/history?kind=downsampling&number=tau(P@1)@50",
+        items="points",
+    ),
+    Case(
+        operation="show_topic_scores",
+        statements=6,
+        single="{small submission}/scores/topics?measure=P@1",
+        many="{large submission}/scores/topics?measure=P@1",
+        items="topics",
     ),
 ]
 

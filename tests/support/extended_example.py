@@ -61,4 +61,4 @@ def describe_extended_example(folder: Path) -> Subject:
     """Return the recording subject for a collection written by `write_extended_example`."""
     runs = [str(folder / "runs" / f"{name}.gz") for name in RUNS]
     options = ("--other", str(folder / "collection-corrected.yaml"), "--team-pattern", r"^(\w+)-")
-    return Subject(str(folder / "collection.yaml"), runs, options, board=True)
+    return Subject(collection=str(folder / "collection.yaml"), runs=runs, options=options, board=True)

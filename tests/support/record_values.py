@@ -96,7 +96,7 @@ AUDITS = {
 SIMULATED = ("--runs", "50", "--topicality", "0.3", "--topicality", "0.6", "--mu", "40", "--seed", "7")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Subject:
     """The collection, runs and audits to record.
 
@@ -408,7 +408,14 @@ def choose_subject(arguments: argparse.Namespace) -> Subject:
     given = {"--other": arguments.other, "--team-pattern": arguments.team_pattern}
     options = [word for name, value in given.items() if value for word in (name, value)]
     kinds = [kind for kind in arguments.kinds.split(",") if kind]
-    return Subject(arguments.collection, arguments.runs, options, arguments.limit, kinds, arguments.board)
+    return Subject(
+        collection=arguments.collection,
+        runs=arguments.runs,
+        options=options,
+        limit=arguments.limit,
+        kinds=kinds,
+        board=arguments.board,
+    )
 
 
 def main() -> int:

@@ -1,16 +1,17 @@
 """Tests of requests for audits: validation, comparison, limits and visibility."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cupel_backend import job_execution, jobs, submissions
-from cupel_backend.audits import audit_parts, audit_requests
+from cupel_backend.audits import audit_parts, audit_requests, audit_subjects
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
 from cupel_backend.infrastructure.system import System
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.scores import rescoring
-from support.audit_cast import QRELS, SMALL, request_audit, run
+from support.audit_cast import QRELS, SMALL, prepare_audit, request_audit, run
 from support.backend_cast import (
     ADMIN,
     ALICE,
@@ -40,6 +41,34 @@ def test_audit_can_be_cancelled_before_preparation_but_not_when_done(system: Sys
     work_off(system)
     with pytest.raises(Conflict):
         audit_requests.cancel(system, ORGANISER, done.id)
+
+
+def test_cancelling_ends_the_dead_and_the_queued_jobs_but_not_the_running_ones(
+    open_at: Callable[..., System],
+) -> None:
+    system = open_at(attempts=1)
+    make_track(system)
+    publish_qrels(system, relevance=QRELS)
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    work_off(system)
+    audit, other = prepare_audit(system), request_audit(system)
+    failed, running = (jobs.claim_next(system, audit_requests.QUEUE) for _ in range(2))
+    assert failed is not None
+    assert running is not None
+    jobs.fail(system, failed, "ZeroDivisionError: division by zero")
+    assert [job.id for job in jobs.list_(system, ADMIN, state="dead").items] == [failed.id]
+    cancelled = audit_requests.cancel(system, ORGANISER, audit.id)
+    assert (cancelled.state, cancelled.failures) == ("cancelled", ())
+    ended = jobs.get(system, ADMIN, failed.id)
+    assert (ended.state, ended.error, ended.finished_at) == ("done", None, system.now())
+    assert jobs.list_(system, ADMIN, state="dead").items == ()
+    assert [job.id for job in jobs.list_(system, ADMIN, state="running").items] == [running.id]
+    with pytest.raises(Conflict):
+        jobs.revive(system, ADMIN, failed.id)
+    work_off(system)
+    assert audit_requests.get(system, BOB, audit.id).progress.trials_done == 0
+    assert audit_requests.get(system, BOB, other.id).state == "done"
 
 
 def test_version_is_compared_with_the_previous_one_by_default(system: System, sent: list[str]) -> None:
@@ -109,6 +138,21 @@ def test_open_audits_of_a_track_are_limited(
     assert refusal.value.retry_after
     audit_requests.cancel(system, ORGANISER, first.id)
     assert request_audit(system).state == "queued"
+
+
+def test_runs_of_an_audit_are_limited(
+    system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_subjects, "MAX_RUNS", 4)
+    words = "5 runs exceed the limit of 4 per audit; list fewer submissions"
+    for selection in ([], sent):
+        with pytest.raises(Invalid, match=words):
+            request_audit(system, submissions=selection)
+    assert len(request_audit(system, submissions=sent[:4]).runs) == 4
+    submit(system, ALICE, run(0), name="the same run as the first.txt")
+    work_off(system)
+    monkeypatch.setattr(audit_subjects, "MAX_RUNS", 5)
+    assert len(request_audit(system).runs) == 5  # a team's repeated run counts once
 
 
 def test_history_has_the_newest_audits_only(system: System, sent: list[str]) -> None:

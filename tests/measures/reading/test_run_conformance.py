@@ -26,7 +26,7 @@ LIMITS = Limits(line=60, lines=8, topics=3, depth=4)
 Rows = set[tuple[Any, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """The text of a run with its rows, or with the codes of its errors."""
 
@@ -54,117 +54,140 @@ def ranked_rows(first: bool) -> Rows:
 
 
 CASES = [
-    Case("six columns", PLAIN, PLAIN_ROWS),
-    Case("no newline at the end", PLAIN[:-1], PLAIN_ROWS),
-    Case("carriage returns", PLAIN.replace(b"\n", b"\r\n"), PLAIN_ROWS),
-    Case("one line without its carriage return", PLAIN.replace(b"\n", b"\r\n", 2), PLAIN_ROWS),
-    Case("a carriage return and no newline at the end", PLAIN[:-1] + b"\r", PLAIN_ROWS),
-    Case("tabs", PLAIN.replace(b" ", b"\t"), PLAIN_ROWS),
-    Case("several spaces", PLAIN.replace(b" ", b"  \t "), PLAIN_ROWS),
-    Case("spaces at the end of lines", PLAIN.replace(b"\n", b" \n"), PLAIN_ROWS),
-    Case("spaces at the start of lines", b"  " + PLAIN.replace(b"\n", b"\n\t"), PLAIN_ROWS),
-    Case("vertical tabs and form feeds are whitespace", PLAIN.replace(b" ", b"\x0b\x0c"), PLAIN_ROWS),
-    Case("blank lines", b"\n" + PLAIN.replace(b"\n", b"\n \n"), PLAIN_ROWS),
-    Case("a byte order mark", b"\xef\xbb\xbf" + PLAIN, PLAIN_ROWS),
-    Case("comments", b"# a comment\n#\n" + PLAIN + b"# the end", PLAIN_ROWS),
-    Case("a comment after a byte order mark", b"\xef\xbb\xbf#1 Q0 q 1 9 t\n" + PLAIN, PLAIN_ROWS),
-    Case("a # in an id does not start a comment", PLAIN.replace(b" x ", b" #x "), PLAIN_ROWS),
-    Case("a # after a space does not start a comment", b" #1 Q0 a 1 1 t\n" + PLAIN, PLAIN_ROWS),
-    Case("words after the tag", PLAIN.replace(b"tag", b'"my tag" is long'), PLAIN_ROWS),
-    Case("other control characters are part of words", PLAIN.replace(b" x ", b" \x01\x7f "), PLAIN_ROWS),
-    Case("no-break spaces are part of words", PLAIN.replace(b" x ", " x\u00a0\u2028 ".encode()), PLAIN_ROWS),
-    Case("ranks are ignored", PLAIN.replace(b" 1 3.5", b" 9 3.5"), PLAIN_ROWS),
-    Case("ranks may be any numbers", PLAIN.replace(b" 1 3.5", b" -1.5e+3 3.5"), PLAIN_ROWS),
-    Case("ranks of many digits", PLAIN.replace(b" 1 3.5", b" 000000000000000000001 3.5"), PLAIN_ROWS),
+    Case(name="six columns", text=PLAIN, rows=PLAIN_ROWS),
+    Case(name="no newline at the end", text=PLAIN[:-1], rows=PLAIN_ROWS),
+    Case(name="carriage returns", text=PLAIN.replace(b"\n", b"\r\n"), rows=PLAIN_ROWS),
+    Case(name="one line without its carriage return", text=PLAIN.replace(b"\n", b"\r\n", 2), rows=PLAIN_ROWS),
+    Case(name="a carriage return and no newline at the end", text=PLAIN[:-1] + b"\r", rows=PLAIN_ROWS),
+    Case(name="tabs", text=PLAIN.replace(b" ", b"\t"), rows=PLAIN_ROWS),
+    Case(name="several spaces", text=PLAIN.replace(b" ", b"  \t "), rows=PLAIN_ROWS),
+    Case(name="spaces at the end of lines", text=PLAIN.replace(b"\n", b" \n"), rows=PLAIN_ROWS),
+    Case(name="spaces at the start of lines", text=b"  " + PLAIN.replace(b"\n", b"\n\t"), rows=PLAIN_ROWS),
     Case(
-        "lines out of order",
-        b"1 Q0 b 1 1 t\n1 Q0 x 1 2 t\n1 Q0 a 1 3 t\n",
-        PLAIN_ROWS,
+        name="vertical tabs and form feeds are whitespace",
+        text=PLAIN.replace(b" ", b"\x0b\x0c"),
+        rows=PLAIN_ROWS,
+    ),
+    Case(name="blank lines", text=b"\n" + PLAIN.replace(b"\n", b"\n \n"), rows=PLAIN_ROWS),
+    Case(name="a byte order mark", text=b"\xef\xbb\xbf" + PLAIN, rows=PLAIN_ROWS),
+    Case(name="comments", text=b"# a comment\n#\n" + PLAIN + b"# the end", rows=PLAIN_ROWS),
+    Case(
+        name="a comment after a byte order mark", text=b"\xef\xbb\xbf#1 Q0 q 1 9 t\n" + PLAIN, rows=PLAIN_ROWS
+    ),
+    Case(name="a # in an id does not start a comment", text=PLAIN.replace(b" x ", b" #x "), rows=PLAIN_ROWS),
+    Case(
+        name="a # after a space does not start a comment", text=b" #1 Q0 a 1 1 t\n" + PLAIN, rows=PLAIN_ROWS
+    ),
+    Case(name="words after the tag", text=PLAIN.replace(b"tag", b'"my tag" is long'), rows=PLAIN_ROWS),
+    Case(
+        name="other control characters are part of words",
+        text=PLAIN.replace(b" x ", b" \x01\x7f "),
+        rows=PLAIN_ROWS,
     ),
     Case(
-        "ties by document id, descending, as bytes",
-        b"1 Q0 ab 1 2 t\n1 Q0 a 2 2 t\n1 Q0 b 3 2 t\n1 Q0 \xc3\xbc 4 2 t\n",
-        {("1", 4)} | {("1", name, rank, 1, 4) for rank, name in enumerate(("\u00fc", "b", "ab", "a"), 1)},
+        name="no-break spaces are part of words",
+        text=PLAIN.replace(b" x ", " x\u00a0\u2028 ".encode()),
+        rows=PLAIN_ROWS,
+    ),
+    Case(name="ranks are ignored", text=PLAIN.replace(b" 1 3.5", b" 9 3.5"), rows=PLAIN_ROWS),
+    Case(name="ranks may be any numbers", text=PLAIN.replace(b" 1 3.5", b" -1.5e+3 3.5"), rows=PLAIN_ROWS),
+    Case(
+        name="ranks of many digits",
+        text=PLAIN.replace(b" 1 3.5", b" 000000000000000000001 3.5"),
+        rows=PLAIN_ROWS,
     ),
     Case(
-        "ties below and above, with unjudged documents",
-        b"1 Q0 z 1 9 t\n1 Q0 a 2 8 t\n1 Q0 x 3 8 t\n1 Q0 b 4 8.0 t\n",
-        {("1", 4), ("1", "b", 3, 2, 4), ("1", "a", 4, 2, 4)},
+        name="lines out of order",
+        text=b"1 Q0 b 1 1 t\n1 Q0 x 1 2 t\n1 Q0 a 1 3 t\n",
+        rows=PLAIN_ROWS,
     ),
     Case(
-        "ties out of order",
-        b"1 Q0 a 1 1 t\n1 Q0 x 2 2 t\n1 Q0 b 3 1 t\n1 Q0 ab 4 2 t\n",
-        {("1", 4), ("1", "ab", 2, 1, 2), ("1", "b", 3, 3, 4), ("1", "a", 4, 3, 4)},
+        name="ties by document id, descending, as bytes",
+        text=b"1 Q0 ab 1 2 t\n1 Q0 a 2 2 t\n1 Q0 b 3 2 t\n1 Q0 \xc3\xbc 4 2 t\n",
+        rows={("1", 4)}
+        | {("1", name, rank, 1, 4) for rank, name in enumerate(("\u00fc", "b", "ab", "a"), 1)},
     ),
     Case(
-        "ids that differ late and in length",
-        b"1 Q0 doc-12345678 1 1 t\n1 Q0 doc-1234567 2 1 t\n1 Q0 doc-123456789 3 1 t\n",
-        {("1", 3), ("1", "doc-123456789", 1, 1, 3), ("1", "doc-12345678", 2, 1, 3)},
+        name="ties below and above, with unjudged documents",
+        text=b"1 Q0 z 1 9 t\n1 Q0 a 2 8 t\n1 Q0 x 3 8 t\n1 Q0 b 4 8.0 t\n",
+        rows={("1", 4), ("1", "b", 3, 2, 4), ("1", "a", 4, 2, 4)},
     ),
     Case(
-        "zero and minus zero tie",
-        b"1 Q0 a 1 0 t\n1 Q0 b 2 -0.0 t\n",
-        {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
+        name="ties out of order",
+        text=b"1 Q0 a 1 1 t\n1 Q0 x 2 2 t\n1 Q0 b 3 1 t\n1 Q0 ab 4 2 t\n",
+        rows={("1", 4), ("1", "ab", 2, 1, 2), ("1", "b", 3, 3, 4), ("1", "a", 4, 3, 4)},
     ),
     Case(
-        "a cut at the depth, through a tie",
-        b"1 Q0 a 1 5 t\n1 Q0 b 2 4 t\n1 Q0 x 3 4 t\n1 Q0 ab 4 4 t\n",
-        {("1", 2), ("1", "a", 1, 1, 1)},
+        name="ids that differ late and in length",
+        text=b"1 Q0 doc-12345678 1 1 t\n1 Q0 doc-1234567 2 1 t\n1 Q0 doc-123456789 3 1 t\n",
+        rows={("1", 3), ("1", "doc-123456789", 1, 1, 3), ("1", "doc-12345678", 2, 1, 3)},
+    ),
+    Case(
+        name="zero and minus zero tie",
+        text=b"1 Q0 a 1 0 t\n1 Q0 b 2 -0.0 t\n",
+        rows={("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
+    ),
+    Case(
+        name="a cut at the depth, through a tie",
+        text=b"1 Q0 a 1 5 t\n1 Q0 b 2 4 t\n1 Q0 x 3 4 t\n1 Q0 ab 4 4 t\n",
+        rows={("1", 2), ("1", "a", 1, 1, 1)},
         depth=2,
     ),
     Case(
-        "a cut at the depth that keeps a part of a tie",
-        b"1 Q0 a 1 5 t\n1 Q0 b 2 4 t\n1 Q0 ab 3 4 t\n",
-        {("1", 2), ("1", "a", 1, 1, 1), ("1", "b", 2, 2, 2)},
+        name="a cut at the depth that keeps a part of a tie",
+        text=b"1 Q0 a 1 5 t\n1 Q0 b 2 4 t\n1 Q0 ab 3 4 t\n",
+        rows={("1", 2), ("1", "a", 1, 1, 1), ("1", "b", 2, 2, 2)},
         depth=2,
     ),
     Case(
-        "single precision ties",
-        b"1 Q0 b 1 0.100000001 t\n1 Q0 a 2 0.1 t\n",
-        {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
+        name="single precision ties",
+        text=b"1 Q0 b 1 0.100000001 t\n1 Q0 a 2 0.1 t\n",
+        rows={("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
         profile="trec_eval-9",
     ),
     Case(
-        "single precision ties, the other way round",
-        b"1 Q0 a 1 0.100000001 t\n1 Q0 b 2 0.1 t\n",
-        {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
+        name="single precision ties, the other way round",
+        text=b"1 Q0 a 1 0.100000001 t\n1 Q0 b 2 0.1 t\n",
+        rows={("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
         profile="trec_eval-9",
     ),
     Case(
-        "double precision",
-        b"1 Q0 a 1 0.100000001 t\n1 Q0 b 2 0.1 t\n",
-        ranked_rows(True),
+        name="double precision",
+        text=b"1 Q0 a 1 0.100000001 t\n1 Q0 b 2 0.1 t\n",
+        rows=ranked_rows(True),
         profile="trec_eval-10",
     ),
-    Case("tiny scores", b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n", ranked_rows(True)),
+    Case(name="tiny scores", text=b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n", rows=ranked_rows(True)),
     Case(
-        "tiny scores in single precision",
-        b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n",
-        {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
+        name="tiny scores in single precision",
+        text=b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n",
+        rows={("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
         profile="trec_eval-9",
     ),
-    Case("the highest score", run_with_score("1.7976931348623157e308"), ranked_rows(True)),
-    Case("the lowest score", run_with_score("-1.7976931348623157e308"), ranked_rows(False)),
+    Case(name="the highest score", text=run_with_score("1.7976931348623157e308"), rows=ranked_rows(True)),
+    Case(name="the lowest score", text=run_with_score("-1.7976931348623157e308"), rows=ranked_rows(False)),
     Case(
-        "a score of many digits",
-        run_with_score("1." + "5" + "0" * 40),
-        {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
+        name="a score of many digits",
+        text=run_with_score("1." + "5" + "0" * 40),
+        rows={("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
     ),
-    Case("the next number up", run_with_score("1.5000000000000002"), ranked_rows(True)),
-    Case("the next number down", run_with_score("1.4999999999999998"), ranked_rows(False)),
-    Case("an integer of many digits", run_with_score("12345678901234567890"), ranked_rows(True)),
+    Case(name="the next number up", text=run_with_score("1.5000000000000002"), rows=ranked_rows(True)),
+    Case(name="the next number down", text=run_with_score("1.4999999999999998"), rows=ranked_rows(False)),
+    Case(
+        name="an integer of many digits", text=run_with_score("12345678901234567890"), rows=ranked_rows(True)
+    ),
     *(
-        Case(f"the score {text}", run_with_score(text), ranked_rows(True))
+        Case(name=f"the score {text}", text=run_with_score(text), rows=ranked_rows(True))
         for text in ("+2", "2.0", "20e-1", ".2E1", "0.2e+1", "00002")
     ),
     *(
-        Case(f"the score {text}", run_with_score(text), ranked_rows(False))
+        Case(name=f"the score {text}", text=run_with_score(text), rows=ranked_rows(False))
         for text in ("-2", "1", "15e-1000", "-.5", "0.0")
     ),
     Case(
-        "several topics",
-        "2 Q0 a 1 1 t\n1 Q0 b 1 1 t\nt\u00e9 Q0 \u00fc 1 1 t\n".encode(),
-        {
+        name="several topics",
+        text="2 Q0 a 1 1 t\n1 Q0 b 1 1 t\nt\u00e9 Q0 \u00fc 1 1 t\n".encode(),
+        rows={
             ("2", 1),
             ("1", 1),
             ("t\u00e9", 1),
@@ -174,41 +197,53 @@ CASES = [
         },
     ),
     Case(
-        "a topic in two places",
-        b"1 Q0 b 1 1 t\n2 Q0 a 1 1 t\n1 Q0 a 1 2 t\n",
-        {("2", 1), ("1", 2), ("2", "a", 1, 1, 1), ("1", "a", 1, 1, 1), ("1", "b", 2, 2, 2)},
+        name="a topic in two places",
+        text=b"1 Q0 b 1 1 t\n2 Q0 a 1 1 t\n1 Q0 a 1 2 t\n",
+        rows={("2", 1), ("1", 2), ("2", "a", 1, 1, 1), ("1", "a", 1, 1, 1), ("1", "b", 2, 2, 2)},
     ),
     Case(
-        "a topic that the qrels lack, in two places",
-        b"9 Q0 b 1 1 t\n1 Q0 a 1 1 t\n9 Q0 a 1 2 t\n",
-        {("1", 1), ("1", "a", 1, 1, 1)},
+        name="a topic that the qrels lack, in two places",
+        text=b"9 Q0 b 1 1 t\n1 Q0 a 1 1 t\n9 Q0 a 1 2 t\n",
+        rows={("1", 1), ("1", "a", 1, 1, 1)},
     ),
-    Case("a topic that the qrels lack", b"1 Q0 a 1 1 t\n9 Q0 b 1 1 t\n", {("1", 1), ("1", "a", 1, 1, 1)}),
     Case(
-        "topics with a common prefix",
-        b"1 Q0 a 1 1 t\n12 Q0 a 1 1 t\n",
-        {("1", 1), ("1", "a", 1, 1, 1)},
+        name="a topic that the qrels lack",
+        text=b"1 Q0 a 1 1 t\n9 Q0 b 1 1 t\n",
+        rows={("1", 1), ("1", "a", 1, 1, 1)},
     ),
-    Case("a topic without a judged document", b"1 Q0 x 1 1 t\n", {("1", 1)}),
-    Case("the same document in two topics", b"1 Q0 x 1 1 t\n2 Q0 x 1 1 t\n", {("1", 1), ("2", 1)}),
     Case(
-        "as many lines, topics and documents as allowed",
-        b"#\n#\n"
+        name="topics with a common prefix",
+        text=b"1 Q0 a 1 1 t\n12 Q0 a 1 1 t\n",
+        rows={("1", 1), ("1", "a", 1, 1, 1)},
+    ),
+    Case(name="a topic without a judged document", text=b"1 Q0 x 1 1 t\n", rows={("1", 1)}),
+    Case(
+        name="the same document in two topics",
+        text=b"1 Q0 x 1 1 t\n2 Q0 x 1 1 t\n",
+        rows={("1", 1), ("2", 1)},
+    ),
+    Case(
+        name="as many lines, topics and documents as allowed",
+        text=b"#\n#\n"
         + b"".join(f"1 Q0 {name} 1 1 t\n".encode() for name in "wxyz")
         + b"2 Q0 x 1 1 t\n9 Q0 x 1 1 t\n",
-        {("1", 4), ("2", 1)},
+        rows={("1", 4), ("2", 1)},
     ),
-    Case("a line as long as allowed", b"1 Q0 a 1 1 " + b"t" * 49 + b"\n", {("1", 1), ("1", "a", 1, 1, 1)}),
+    Case(
+        name="a line as long as allowed",
+        text=b"1 Q0 a 1 1 " + b"t" * 49 + b"\n",
+        rows={("1", 1), ("1", "a", 1, 1, 1)},
+    ),
     # rejected runs
-    Case("empty", b"", errors=("run-empty",)),
-    Case("only a byte order mark", b"\xef\xbb\xbf", errors=("run-empty",)),
-    Case("only whitespace", b" \n\r\n\t", errors=("run-empty",)),
-    Case("only comments", b"# nothing\n", errors=("run-empty",)),
-    Case("five columns", PLAIN + b"1 Q0 q 1 1\n", errors=("run-columns",)),
-    Case("one column", b"1\n" + PLAIN, errors=("run-columns",)),
-    Case("five columns and a space", b"1 Q0 q 1 1 \r\n" + PLAIN, errors=("run-columns",)),
+    Case(name="empty", text=b"", errors=("run-empty",)),
+    Case(name="only a byte order mark", text=b"\xef\xbb\xbf", errors=("run-empty",)),
+    Case(name="only whitespace", text=b" \n\r\n\t", errors=("run-empty",)),
+    Case(name="only comments", text=b"# nothing\n", errors=("run-empty",)),
+    Case(name="five columns", text=PLAIN + b"1 Q0 q 1 1\n", errors=("run-columns",)),
+    Case(name="one column", text=b"1\n" + PLAIN, errors=("run-columns",)),
+    Case(name="five columns and a space", text=b"1 Q0 q 1 1 \r\n" + PLAIN, errors=("run-columns",)),
     *(
-        Case(f"the score {text!r}", run_with_score(text), errors=("run-score",))
+        Case(name=f"the score {text!r}", text=run_with_score(text), errors=("run-score",))
         for text in (
             "abc",
             "nan",
@@ -242,61 +277,80 @@ CASES = [
             "9" * 40 + "e290",
         )
     ),
-    Case("carriage returns only", PLAIN.replace(b"\n", b"\r")[:60], errors=("run-line-ends",)),
+    Case(name="carriage returns only", text=PLAIN.replace(b"\n", b"\r")[:60], errors=("run-line-ends",)),
     Case(
-        "a long file with carriage returns only", PLAIN.replace(b"\n", b"\r") * 9, errors=("run-line-ends",)
+        name="a long file with carriage returns only",
+        text=PLAIN.replace(b"\n", b"\r") * 9,
+        errors=("run-line-ends",),
     ),
-    Case("a lone carriage return in a tag", PLAIN.replace(b"tag", b"t\ra", 1), errors=("run-line-ends",)),
-    Case("a lone carriage return in a comment", b"#\r1 Q0 a 1 1 t\n" + PLAIN, errors=("run-line-ends",)),
-    Case("Latin-1 and a carriage return", PLAIN + b"1 Q0 \xfc\r 1 1 t\n", errors=("run-not-text",)),
-    Case("two carriage returns", PLAIN.replace(b"\n", b"\r\r\n"), errors=("run-line-ends",)),
+    Case(
+        name="a lone carriage return in a tag",
+        text=PLAIN.replace(b"tag", b"t\ra", 1),
+        errors=("run-line-ends",),
+    ),
+    Case(
+        name="a lone carriage return in a comment",
+        text=b"#\r1 Q0 a 1 1 t\n" + PLAIN,
+        errors=("run-line-ends",),
+    ),
+    Case(name="Latin-1 and a carriage return", text=PLAIN + b"1 Q0 \xfc\r 1 1 t\n", errors=("run-not-text",)),
+    Case(name="two carriage returns", text=PLAIN.replace(b"\n", b"\r\r\n"), errors=("run-line-ends",)),
     *(
-        Case(f"the rank {text!r}", f"1 Q0 a {text} 1 t\n".encode(), errors=("run-rank",))
+        Case(name=f"the rank {text!r}", text=f"1 Q0 a {text} 1 t\n".encode(), errors=("run-rank",))
         for text in ("x", "1.", "Q0", "1e", "0x1", "nan", "1234567890123x", "\u0661")
     ),
-    Case("a rank and a score", b"1 Q0 a x y t\n", errors=("run-rank", "run-score")),
-    Case("a duplicate document", PLAIN + b"1 Q0 a 4 1 t\n", errors=("run-duplicate",)),
-    Case("a duplicate document, first and last", PLAIN + b"1 Q0 x 4 1 t\n", errors=("run-duplicate",)),
+    Case(name="a rank and a score", text=b"1 Q0 a x y t\n", errors=("run-rank", "run-score")),
+    Case(name="a duplicate document", text=PLAIN + b"1 Q0 a 4 1 t\n", errors=("run-duplicate",)),
     Case(
-        "a duplicate document in a topic that the qrels lack",
-        PLAIN + b"9 Q0 a 4 1 t\n9 Q0 a 4 2 t\n",
+        name="a duplicate document, first and last", text=PLAIN + b"1 Q0 x 4 1 t\n", errors=("run-duplicate",)
+    ),
+    Case(
+        name="a duplicate document in a topic that the qrels lack",
+        text=PLAIN + b"9 Q0 a 4 1 t\n9 Q0 a 4 2 t\n",
         errors=("run-duplicate",),
     ),
     Case(
-        "a duplicate document in a topic in two places",
-        b"1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n1 Q0 a 1 2 t\n",
+        name="a duplicate document in a topic in two places",
+        text=b"1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n1 Q0 a 1 2 t\n",
         errors=("run-duplicate",),
     ),
     Case(
-        "a duplicate document below the depth", PLAIN + b"1 Q0 a 4 0 t\n", errors=("run-duplicate",), depth=1
+        name="a duplicate document below the depth",
+        text=PLAIN + b"1 Q0 a 4 0 t\n",
+        errors=("run-duplicate",),
+        depth=1,
     ),
-    Case("no topic in common", b"q1 Q0 a 1 1 t\n", errors=("run-topics-none",)),
-    Case("a NUL byte", PLAIN + b"1 Q0 q\x00 1 1 t\n", errors=("run-not-text",)),
-    Case("a NUL byte in a comment", b"#\x00\n" + PLAIN, errors=("run-not-text",)),
-    Case("a NUL byte in a tag", b"1 Q0 a 1 1 t\x00\n", errors=("run-not-text",)),
-    Case("Latin-1", PLAIN + b"1 Q0 \xfc 1 1 t\n", errors=("run-not-text",)),
-    Case("a surrogate", b"1 Q0 \xed\xa0\x80 1 1 t\n", errors=("run-not-text",)),
-    Case("an overlong sequence", b"1 Q0 \xc0\x80 1 1 t\n", errors=("run-not-text",)),
-    Case("an overlong sequence of three", b"1 Q0 \xe0\x9f\xbf 1 1 t\n", errors=("run-not-text",)),
-    Case("an overlong sequence of four", b"1 Q0 \xf0\x8f\xbf\xbf 1 1 t\n", errors=("run-not-text",)),
-    Case("beyond Unicode", b"1 Q0 \xf4\x90\x80\x80 1 1 t\n", errors=("run-not-text",)),
-    Case("a sequence cut short", b"1 Q0 a 1 1 t\xe2\x82\n", errors=("run-not-text",)),
-    Case("a sequence cut short at the end", b"1 Q0 a 1 1 t\xe2\x82", errors=("run-not-text",)),
-    Case("UTF-16", PLAIN.decode().encode("utf-16"), errors=("run-not-text",)),
-    Case("a line too long", b"1 Q0 a 1 1 " + b"t" * 50 + b"\n", errors=("limit-line",)),
-    Case("a last line too long", PLAIN + b"2 Q0 a 1 1 " + b"t" * 50, errors=("limit-line",)),
-    Case("a comment too long", b"#" * 61 + b"\n" + PLAIN, errors=("limit-line",)),
-    Case("a blank line too long", b" " * 61 + b"\n" + PLAIN, errors=("limit-line",)),
-    Case("too many lines", PLAIN + b"#\n" * 6, errors=("limit-lines",)),
+    Case(name="no topic in common", text=b"q1 Q0 a 1 1 t\n", errors=("run-topics-none",)),
+    Case(name="a NUL byte", text=PLAIN + b"1 Q0 q\x00 1 1 t\n", errors=("run-not-text",)),
+    Case(name="a NUL byte in a comment", text=b"#\x00\n" + PLAIN, errors=("run-not-text",)),
+    Case(name="a NUL byte in a tag", text=b"1 Q0 a 1 1 t\x00\n", errors=("run-not-text",)),
+    Case(name="Latin-1", text=PLAIN + b"1 Q0 \xfc 1 1 t\n", errors=("run-not-text",)),
+    Case(name="a surrogate", text=b"1 Q0 \xed\xa0\x80 1 1 t\n", errors=("run-not-text",)),
+    Case(name="an overlong sequence", text=b"1 Q0 \xc0\x80 1 1 t\n", errors=("run-not-text",)),
+    Case(name="an overlong sequence of three", text=b"1 Q0 \xe0\x9f\xbf 1 1 t\n", errors=("run-not-text",)),
     Case(
-        "too many topics", b"".join(f"{t} Q0 a 1 1 t\n".encode() for t in range(4)), errors=("limit-topics",)
+        name="an overlong sequence of four", text=b"1 Q0 \xf0\x8f\xbf\xbf 1 1 t\n", errors=("run-not-text",)
+    ),
+    Case(name="beyond Unicode", text=b"1 Q0 \xf4\x90\x80\x80 1 1 t\n", errors=("run-not-text",)),
+    Case(name="a sequence cut short", text=b"1 Q0 a 1 1 t\xe2\x82\n", errors=("run-not-text",)),
+    Case(name="a sequence cut short at the end", text=b"1 Q0 a 1 1 t\xe2\x82", errors=("run-not-text",)),
+    Case(name="UTF-16", text=PLAIN.decode().encode("utf-16"), errors=("run-not-text",)),
+    Case(name="a line too long", text=b"1 Q0 a 1 1 " + b"t" * 50 + b"\n", errors=("limit-line",)),
+    Case(name="a last line too long", text=PLAIN + b"2 Q0 a 1 1 " + b"t" * 50, errors=("limit-line",)),
+    Case(name="a comment too long", text=b"#" * 61 + b"\n" + PLAIN, errors=("limit-line",)),
+    Case(name="a blank line too long", text=b" " * 61 + b"\n" + PLAIN, errors=("limit-line",)),
+    Case(name="too many lines", text=PLAIN + b"#\n" * 6, errors=("limit-lines",)),
+    Case(
+        name="too many topics",
+        text=b"".join(f"{t} Q0 a 1 1 t\n".encode() for t in range(4)),
+        errors=("limit-topics",),
     ),
     Case(
-        "too many documents",
-        b"".join(f"1 Q0 {d} 1 1 t\n".encode() for d in range(5)),
+        name="too many documents",
+        text=b"".join(f"1 Q0 {d} 1 1 t\n".encode() for d in range(5)),
         errors=("limit-depth",),
     ),
-    Case("a damaged archive", b"\x1f\x8b\x08\x00rubbish", errors=("file-corrupt",)),
+    Case(name="a damaged archive", text=b"\x1f\x8b\x08\x00rubbish", errors=("file-corrupt",)),
 ]
 
 NO_TOPICS = ("run-topics-none",)

@@ -21,7 +21,7 @@ DEPTH = 1000
 """The default depth of a track, in documents per topic."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Load:
     """A track and the runs that are submitted to it.
 
@@ -78,7 +78,9 @@ def example() -> Load:
     names = [entry["file"] for entry in declared["qrels"]]
     files = {name: EXAMPLE / name for name in names}
     runs = sorted((EXAMPLE / "runs").glob("*.gz"))
-    return Load("example", declared["aspects"], files, runs, (*PLAN, *ALL_ASPECTS))
+    return Load(
+        track="example", aspects=declared["aspects"], files=files, runs=runs, measures=(*PLAN, *ALL_ASPECTS)
+    )
 
 
 def clef(shared: Path) -> list[Load]:
@@ -87,21 +89,21 @@ def clef(shared: Path) -> list[Load]:
     relevance = {"labels": [0, 1, 2]}
     return [
         Load(
-            "clef-2014",
-            {"relevance": {"labels": [0, 1, 2, 3]}},
-            {"relevance.gz": first / "qrels/qrels.clef2014.test.graded.txt.gz"},
-            sorted((first / "runs").iterdir()),
-            PLAN,
+            track="clef-2014",
+            aspects={"relevance": {"labels": [0, 1, 2, 3]}},
+            files={"relevance.gz": first / "qrels/qrels.clef2014.test.graded.txt.gz"},
+            runs=sorted((first / "runs").iterdir()),
+            measures=PLAN,
         ),
         Load(
-            "clef-2015",
-            {"relevance": relevance, "readability": {"labels": [0, 1, 2, 3]}},
-            {
+            track="clef-2015",
+            aspects={"relevance": relevance, "readability": {"labels": [0, 1, 2, 3]}},
+            files={
                 "relevance.gz": second / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz",
                 "readability.gz": second / "qrels/qread.eng.clef2015.qtest.graded.txt.gz",
             },
-            sorted((second / "runs").iterdir()),
-            (*PLAN, *ALL_ASPECTS),
+            runs=sorted((second / "runs").iterdir()),
+            measures=(*PLAN, *ALL_ASPECTS),
         ),
     ]
 
@@ -119,12 +121,12 @@ def touche(shared: Path, measures: Sequence[str]) -> Load:
     folder = shared / "data/touche22-task2"
     scale = {"labels": [0, 1, 2]}
     return Load(
-        "touche",
-        {"relevance": scale, "quality": scale},
-        {
+        track="touche",
+        aspects={"relevance": scale, "quality": scale},
+        files={
             f"{aspect}.txt": folder / f"qrels/touche-task2-2022-{aspect}.qrels"
             for aspect in ("relevance", "quality")
         },
-        sorted((folder / "runs").rglob("*.gz")),
-        measures,
+        runs=sorted((folder / "runs").rglob("*.gz")),
+        measures=measures,
     )

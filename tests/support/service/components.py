@@ -233,7 +233,6 @@ class Postgres(Server):
             "unix_socket_directories": self.folder,
             "fsync": "off",  # no test cuts the power, so syncing is not needed
             "full_page_writes": "off",
-            "synchronous_commit": "off",
             "autovacuum": "off",  # the tables are small and live for seconds
             "jit": "off",
             "max_connections": 300,

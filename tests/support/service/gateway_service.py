@@ -58,7 +58,7 @@ def run_file(*rankings: tuple[str, str], tag: str = "run") -> bytes:
     return "".join(lines).encode()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Service:
     """A running gateway with its system and an HTTP client."""
 
@@ -204,6 +204,6 @@ def run_service(
     system = open_lasting(Settings(data=data, **settings))
     system.migrate()
     with serve_gateway(system, **(watching or {})) as (app, url):
-        service = Service(system, app, url)
+        service = Service(system=system, app=app, url=url)
         yield service
         service.http.close()

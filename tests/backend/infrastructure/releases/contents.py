@@ -32,7 +32,7 @@ Row = dict[str, Any]
 Rows = Mapping[str, list[Row]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Release:
     """The state of a service that a release wrote.
 

@@ -82,7 +82,15 @@ def main() -> None:
         blobs = fetch(system, rows)
         shown = show(system, tokens)
         finished = finish(system, clock)
-        path = Release(revisions()[-1], now, tokens, rows, blobs, shown, finished).write()
+        path = Release(
+            revision=revisions()[-1],
+            now=now,
+            tokens=tokens,
+            rows=rows,
+            blobs=blobs,
+            shown=shown,
+            finished=finished,
+        ).write()
         system.close()
     code = Path(cupel_backend.__file__).parent
     print(f"wrote {path.name}, {path.stat().st_size:,} bytes, with the code in {code}")

@@ -178,16 +178,22 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
             "smaller ones less often."
         )
     names = [_pair_name(result, pair) for pair in comparison.differences]
-    for subject, reasons in (
-        ("the interval of the difference is", [pair.difference.undefined for pair in comparison.differences]),
-        ("p is", [pair.test.undefined for pair in comparison.differences]),
-        ("the effect size is", [_effect_reason(pair, has_value=False) for pair in comparison.differences]),
-        (
-            "the interval of the effect size is",
-            [_effect_reason(pair, has_value=True) for pair in comparison.differences],
-        ),
-    ):
+    for subject, reasons in _undefined_values(comparison, shows_pairs=result.shows_pairs).items():
         yield from _reasons(subject, list(zip(names, reasons, strict=True)))
+
+
+def _undefined_values(comparison: MeasureComparison, *, shows_pairs: bool) -> dict[str, list[str | None]]:
+    """Return for each kind of value why it is undefined, for every pair; a summary shows no intervals."""
+    differences = comparison.differences
+    p = {"p is": [pair.test.undefined for pair in differences]}
+    if not shows_pairs:
+        return p
+    return {
+        "the interval of the difference is": [pair.difference.undefined for pair in differences],
+        **p,
+        "the effect size is": [_effect_reason(pair, has_value=False) for pair in differences],
+        "the interval of the effect size is": [_effect_reason(pair, has_value=True) for pair in differences],
+    }
 
 
 def _effect_reason(pair: Difference, *, has_value: bool) -> str | None:
