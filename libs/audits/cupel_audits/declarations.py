@@ -1,4 +1,6 @@
-"""The registry of audit kinds: the question, the parameters, the trials and the report of each.
+"""The registry of audit kinds.
+
+It has the question, the parameters, the trials and the report of each kind.
 
 To add a kind, add one module to `cupel_audits/kinds/` (or a package, if one file is not enough). All modules
 and packages of this folder are imported, which registers their kinds. The module contains:
@@ -37,7 +39,10 @@ LARGEST_COUNT = 100_000
 
 
 def whole_number(least: int = 1, description: str = "a whole number") -> Whole:
-    """Return the type of a count or a depth; the upper bound limits the memory that an audit needs."""
+    """Return the type of a count or a depth.
+
+    The upper bound limits the memory that an audit needs.
+    """
     return Whole(f"{description} from {least} to {LARGEST_COUNT:,}", least, LARGEST_COUNT)
 
 
@@ -51,7 +56,9 @@ class AuditError(ValueError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Audit:
-    """An audit with its parameters; base class of all kinds, with defaults that kinds may override.
+    """An audit with its parameters; base class of all kinds.
+
+    It has defaults that kinds may override.
 
     name, title: the name and the title of the kind. answers: the question that the kind answers, in one
     sentence. source: the papers. needs_texts: whether the texts of the documents are required.
@@ -69,7 +76,10 @@ class Audit:
     needs_other_qrels: ClassVar[bool] = False
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
-        """Yield a sentence for each reason why the subject cannot be audited, with a remedy."""
+        """Yield a sentence for each reason why the subject cannot be audited.
+
+        Each sentence has a remedy.
+        """
         if (count := len(subject.about.runs)) < 2:
             given = "only one is given" if count else "none is given"
             yield f"the audit compares runs, but {given}: give two or more"
@@ -83,11 +93,14 @@ class Audit:
         return 1
 
     def steps(self, subject: AuditSubject) -> float:
-        """Return the approximate number of times that a trial scores all runs by all measures."""
+        """Return how often a trial scores all runs by all measures, approximately."""
         return 1.0
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        """Run the given trials; yield the JSON-serialisable result of each, in their order."""
+        """Run the given trials and yield their results in the order of the trials.
+
+        Each result is JSON-serialisable.
+        """
         raise NotImplementedError
 
     def report(self, about: SubjectSummary, results: Mapping[int, Any]) -> AuditReport:
@@ -124,7 +137,10 @@ SETTINGS: dict[str, dict[str, Setting]] = {}
 
 
 def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type[Audited]], type[Audited]]:
-    """Register the decorated class as a kind of audit; its docstring is the documentation."""
+    """Register the decorated class as a kind of audit.
+
+    The docstring of the class is the documentation.
+    """
 
     def register(cls: type[Audited]) -> type[Audited]:
         kind = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
@@ -145,7 +161,10 @@ def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type
 
 
 def _sort_by_name(registry: dict[str, Any]) -> None:
-    """Sort the entries, so that the order in which kinds are listed does not depend on imports."""
+    """Sort the entries by name.
+
+    So the order in which kinds are listed does not depend on imports.
+    """
     entries = sorted(registry.items())
     registry.clear()
     registry.update(entries)
@@ -197,7 +216,10 @@ def _find_parameter(settings: Mapping[str, Setting], kind: str, name: str) -> Pa
 
 
 def _parse_value(parameter: Parameter, text: str) -> Any:
-    """Return the first valid interpretation of the text; if there is none, raise the error of the first."""
+    """Return the first valid interpretation of the text.
+
+    Raises the error of the first interpretation if none is valid.
+    """
     problems = []
     for value in _interpretations(text):
         try:

@@ -1,4 +1,7 @@
-"""Execution of audits: trials are grouped into parts, and finished trials give a result."""
+"""Execution of audits in parts, and the result of the finished trials.
+
+A part is a group of trials.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +36,7 @@ def parts(audit: Audit, subject: AuditSubject, *, most: int | None = None) -> tu
 def run_trials(
     audit: Audit, subject: AuditSubject, seed: int, trials: Sequence[int]
 ) -> Iterator[tuple[int, Any]]:
-    """Run the trials; yield the number and the result of each as soon as it is finished.
+    """Run the trials; yield the number and result of each as soon as it is finished.
 
     The caller can stop after any trial.
     """
@@ -42,7 +45,9 @@ def run_trials(
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of an audit. Its digest is the same whenever the same request is run on the same data.
+    """The result of an audit.
+
+    Its digest is the same whenever the same request is run on the same data.
 
     trials: number of all trials. done: number of finished trials. report: None if no trial is finished.
     """

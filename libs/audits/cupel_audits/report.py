@@ -34,7 +34,7 @@ PROSE = ("verdict", "reading", "undefined", "warnings", "actions")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name in files, its heading, and an explanation of its cells."""
+    """A column of a table: its name in files, its heading, and what its cells mean."""
 
     name: str
     title: str
@@ -43,7 +43,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading of a column and an explanation of its cells, for a field of a row class."""
+    """The heading of a column and an explanation of its cells.
+
+    It annotates a field of a row class.
+    """
 
     title: str
     about: str = ""
@@ -78,7 +81,10 @@ class ReportTable:
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
     def as_csv(self) -> str:
-        """Return the table as CSV with a header line, numbers in full precision, and empty cells for None."""
+        """Return the table as CSV with a header line.
+
+        Numbers have full precision. Cells are empty for None.
+        """
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(self.names)
@@ -88,11 +94,11 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class TableSchema(Generic[Row]):
-    """The name, the title and the columns of a table whose rows are instances of a row class.
+    """The name, the title and the columns of a table.
 
-    columns_by_field: the columns of each field of the row class. Most fields are one column. A field whose
-    type is a row class has all columns of that class. A field that is a tuple of cells has one column for
-    each cell.
+    The rows of the table are instances of a row class. columns_by_field: the columns of each field of the row
+    class. Most fields are one column. A field whose type is a row class has all columns of that class. A
+    field that is a tuple of cells has one column for each cell.
     """
 
     name: str
@@ -101,7 +107,10 @@ class TableSchema(Generic[Row]):
 
     @classmethod
     def of(cls, name: str, title: str, row_class: type[Row]) -> "TableSchema[Row]":
-        """Derive the columns from the fields of a row class, each `Annotated` with a Heading."""
+        """Derive the columns from the fields of a row class.
+
+        Each field is `Annotated` with a Heading.
+        """
         hints = get_type_hints(row_class, include_extras=True)
         names = [item.name for item in fields(row_class)]  # type: ignore[arg-type]
         return cls(name, title, {name: _columns_of_field(name, hints[name]) for name in names})
@@ -112,7 +121,10 @@ class TableSchema(Generic[Row]):
         return tuple(column for columns in self.columns_by_field.values() for column in columns)
 
     def with_columns(self, field_name: str, *columns: Column) -> "TableSchema[Row]":
-        """Return this schema with other columns for one field; omit the field if no columns are given."""
+        """Return this schema with other columns for one field.
+
+        The field is omitted if no columns are given.
+        """
         if field_name not in self.columns_by_field:
             raise KeyError(f"table {self.name!r} has no field {field_name!r}")
         return TableSchema(self.name, self.title, {**self.columns_by_field, field_name: columns})
@@ -125,7 +137,10 @@ class TableSchema(Generic[Row]):
 
 
 def _columns_of_field(name: str, hint: Any) -> tuple[Column, ...]:
-    """Return the columns of one field: all columns of its row class, or one for each of its headings."""
+    """Return the columns of one field of a row class.
+
+    These are all columns of the field's row class, or one column for each of its headings.
+    """
     if is_dataclass(hint):
         return TableSchema.of(name, "", hint).columns  # type: ignore[arg-type]
     headings = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Heading)]
@@ -155,15 +170,15 @@ def _cells(value: Any) -> tuple[Cell, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Plot:
-    """A plot of a table, described by column names; it is built by a constructor such as `Plot.bars`.
+    """A plot of a table, described by column names.
 
-    title: the finding that the plot shows, in a few words. caption: what is drawn. form: the kind of plot,
-    set by the constructor. x_order: the categories of x in order, if x is categorical. domain: the smallest
-    and the largest possible value of y (of `value` in a heat map), if the plot must show this whole range.
-    reference: the y of a horizontal line. reference_label: the meaning of this line, drawn beside it. facet:
-    a column; each of its values has its own panel. observed: a column that a curve draws as points, if its
-    line y is a fit. blank: the value of a heat map that has no colour, so that all others stand out. groups,
-    difference: as in `critical_difference`.
+    It is built by a constructor such as `Plot.bars`. title: the finding that the plot shows, in a few words.
+    caption: what is drawn. form: the kind of plot, set by the constructor. x_order: the categories of x in
+    order, if x is categorical. domain: the smallest and the largest possible value of y (of `value` in a heat
+    map), if the plot must show this whole range. reference: the y of a horizontal line. reference_label: the
+    meaning of this line, drawn beside it. facet: a column; each of its values has its own panel. observed: a
+    column that a curve draws as points, if its line y is a fit. blank: the value of a heat map that has no
+    colour, so that all others stand out. groups, difference: as in `critical_difference`.
     """
 
     name: str
@@ -208,7 +223,10 @@ class Plot:
         reference_label: str | None = None,
         observed: str | None = None,
     ) -> "Plot":
-        """Draw y over x: a line for each value of `series`, and a band from `low` to `high`."""
+        """Draw y over x: a line for each value of `series`, and a band.
+
+        The band reaches from `low` to `high`.
+        """
         return cls(
             name=name, title=title, caption=caption, form="curve", table=schema.name, x=x, y=y,
             series=series, low=low, high=high,
@@ -277,7 +295,10 @@ class Plot:
         reference: float | None = None,
         facet: str | None = None,
     ) -> "Plot":
-        """Draw a bar of height y for each x, coloured by `series`, with an interval from `low` to `high`."""
+        """Draw a bar of height y for each x, coloured by `series`.
+
+        Each bar has an interval from `low` to `high`.
+        """
         return cls(
             name=name, title=title, caption=caption, form="bars", table=schema.name, x=x, y=y,
             series=series, low=low, high=high,
@@ -320,7 +341,10 @@ class Plot:
         domain: tuple[float, float] | None = None,
         facet: str | None = None,
     ) -> "Plot":
-        """Draw a box plot of the values y of the rows with the same x: quartiles, range and outliers."""
+        """Draw a box plot of the values y of the rows with the same x.
+
+        It shows quartiles, range and outliers.
+        """
         return cls(
             name=name, title=title, caption=caption, form="boxes", table=schema.name, x=x, y=y,
             domain=domain, facet=facet,
@@ -360,7 +384,10 @@ class Plot:
         return (self.x, self.y, *(name for name in optional if name is not None))
 
     def checked(self, schema: TableSchema[Any]) -> "Plot":
-        """Return this plot; raise ValueError if it uses a column that the schema does not have."""
+        """Return this plot after a check of its columns.
+
+        Raises ValueError if the plot uses a column that the schema does not have.
+        """
         known = [column.name for column in schema.columns]
         for name in self.column_names:
             if name not in known:
@@ -416,7 +443,10 @@ class AuditReport:
 
 
 def merged(reports: Sequence[AuditReport]) -> AuditReport:
-    """Merge reports on several questions, in their order; names of tables and plots must be unique."""
+    """Merge reports on several questions, in their order.
+
+    The names of tables and plots must be unique.
+    """
     names = (*PROSE, "tables", "plots")
     numbers = {name: value for report in reports for name, value in report.numbers.items()}
     parts = {name: tuple(dict.fromkeys(part for r in reports for part in getattr(r, name))) for name in names}
@@ -424,12 +454,18 @@ def merged(reports: Sequence[AuditReport]) -> AuditReport:
 
 
 def name_some(names: Sequence[str], noun: str, *, most: int = 2) -> str:
-    """Return names for a sentence, such as "AP and P@10", or "5 measures" if there are more than `most`."""
+    """Return names for a sentence, such as "AP and P@10".
+
+    If there are more than `most` names, return their number, such as "5 measures".
+    """
     return f"{len(names)} {noun}" if len(names) > most else " and ".join(names)
 
 
 def digest(data: Any) -> str:
-    """Return the SHA-256 of JSON data, written with sorted keys and without spaces, as hexadecimal digits."""
+    """Return the SHA-256 of JSON data as hexadecimal digits.
+
+    The data is written with sorted keys and without spaces.
+    """
     return sha256(
         json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     ).hexdigest()

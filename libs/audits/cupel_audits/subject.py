@@ -121,15 +121,24 @@ class AuditSubject:
 
     @cached_property
     def judged(self) -> NDArray[np.bool_]:
-        """Return bool[D], the documents judged by subtopic or with any label of some aspect."""
+        """Return the documents judged by subtopic or with any label of some aspect.
+
+        bool[D].
+        """
         return self.qrels.is_judged
 
     def scores_by_topic(self, evaluator: Evaluator) -> dict[str, Floats]:
-        """Return float64[topics, runs] by measure text, under the judgments of `evaluator`."""
+        """Return the scores by measure text, under the judgments of `evaluator`.
+
+        float64[topics, runs].
+        """
         return scores_by_topic(evaluator.evaluate(self.measures), self.measures)
 
     def means_under(self, evaluator: Evaluator) -> dict[str, Floats]:
-        """Return float64[runs] by measure text, rounded to DECIMALS, under the judgments of `evaluator`."""
+        """Return the means by measure text, under the judgments of `evaluator`.
+
+        float64[runs], rounded to DECIMALS.
+        """
         return means(self.scores_by_topic(evaluator), self.measures)
 
 
@@ -139,6 +148,9 @@ def scores_by_topic(scores: Scores, measures: Sequence[Measure]) -> dict[str, Fl
 
 
 def means(values: Mapping[str, Floats], measures: Sequence[Measure]) -> dict[str, Floats]:
-    """Return float64[runs] by measure text: means, rounded to DECIMALS so that equal means are tied."""
+    """Return rounded means by measure text.
+
+    float64[runs]. The means are rounded to DECIMALS so that equal means are tied.
+    """
     texts = {str(measure): measure for measure in measures}
     return {text: np.round(aggregates(measure, values[text].T), DECIMALS) for text, measure in texts.items()}

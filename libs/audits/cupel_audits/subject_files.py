@@ -1,4 +1,4 @@
-"""Assembly of the subject of an audit from rankings, and serialisation of the subject."""
+"""Assembly of the subject of an audit from rankings, and its serialisation."""
 
 import io
 import json
@@ -73,7 +73,10 @@ def assemble_subject(
     top: int = 0,
     other: NamedQrels | None = None,
 ) -> AuditSubject:
-    """Return the subject with these judgments and named runs; raise ValueError if there are no runs."""
+    """Return the subject with these judgments and named runs.
+
+    Raises ValueError if there are no runs.
+    """
     if not runs:
         raise ValueError("an audit needs at least one run")
     views = [view for _, view in runs]
@@ -149,7 +152,10 @@ _EMPTY_SUMMARY = SubjectSummary(
 
 
 def _first_documents(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int) -> Ranking:
-    """Return the first `depth` documents of each topic of the qrels, in the order of the profile."""
+    """Return the first `depth` documents of each topic of the qrels.
+
+    The documents are in the order of the profile.
+    """
     place = {topic: number for number, topic in enumerate(ranking.topics)}
     order = order_of(ranking, profile)
     starts, blob = ranking.documents.starts, ranking.documents.blob
@@ -193,7 +199,10 @@ def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
 
 
 def pack(subject: AuditSubject) -> bytes:
-    """Serialise a subject without its qrels and texts; equal subjects have equal bytes."""
+    """Serialise a subject without its qrels and texts.
+
+    Equal subjects have equal bytes.
+    """
     arrays = _arrays("", subject)
     heads = [subject.about.as_data()]
     if subject.tops is not None:
@@ -211,7 +220,10 @@ def pack(subject: AuditSubject) -> bytes:
 
 
 def unpack(blob: bytes, qrels: Qrels, other: Qrels | None = None) -> AuditSubject:
-    """Return the subject that `pack` serialised, under the same qrels; raise ValueError for damaged bytes."""
+    """Return the subject that `pack` serialised, under the same qrels.
+
+    Raises ValueError for damaged bytes.
+    """
     with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
         heads = [SubjectSummary.of(head) for head in json.loads(arrays["heads"].tobytes())]
         tops = None

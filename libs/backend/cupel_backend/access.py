@@ -1,4 +1,7 @@
-"""Access tokens. A token acts for one team with one scope. Only the digests of tokens are stored."""
+"""Access tokens. A token acts for one team with one scope.
+
+Only the digests of tokens are stored.
+"""
 
 import hmac
 import re
@@ -74,7 +77,10 @@ OPERATOR = Principal("cupel", TokenScope.ADMIN)
 
 
 def authenticate(system: System, text: str) -> Principal:
-    """Return the principal of the token `text`; raise Unauthenticated if the token is invalid."""
+    """Return the principal of the token `text`.
+
+    Raises Unauthenticated if the token is invalid.
+    """
     now = system.now()
     match = TOKEN.fullmatch(text)
     if match is None:
@@ -148,7 +154,10 @@ def issue(
 def list_(
     system: System, principal: Principal, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Token]:
-    """List tokens, newest first. Admins see all tokens, other callers those of their team."""
+    """List tokens, newest first.
+
+    Admins see all tokens. Other callers see those of their team.
+    """
     with reading(system.engine) as connection:
         return fetch_page(
             connection, _select_visible(principal), tokens.c.prefix, _build_token, limit=limit, cursor=cursor

@@ -1,8 +1,9 @@
-"""Idempotency keys: a repeated request with the same key returns the first submission.
+"""Idempotency keys, by which repeated requests are recognised.
 
-A key is stored in the transaction that creates the submission, so a request that fails does not use its key.
-If two identical requests arrive at the same time, the run file of each is checked, and the second request
-returns the submission of the first. A different request with the same key is refused.
+A repeated request with the same key returns the first submission. A key is stored in the transaction that
+creates the submission, so a request that fails does not use its key. If two identical requests arrive at the
+same time, the run file of each is checked, and the second request returns the submission of the first. A
+different request with the same key is refused.
 """
 
 from datetime import datetime, timedelta

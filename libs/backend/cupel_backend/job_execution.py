@@ -1,4 +1,7 @@
-"""Execution of queued jobs: claim a job, renew its lease, call its handler, record the outcome."""
+"""Execution of queued jobs by workers.
+
+A worker claims a job, renews its lease, calls its handler, and records the outcome.
+"""
 
 import logging
 import threading
@@ -35,10 +38,11 @@ def run_jobs(
     *,
     on_renewal: Callable[[], None] = _do_nothing,
 ) -> bool:
-    """Run jobs of `queue` for `turn_seconds` at most; return whether more jobs may wait.
+    """Run jobs of `queue` for `turn_seconds` at most.
 
-    The function also returns when an urgent job waits, unless `queue` is the urgent one. An exception of a
-    handler is stored as the error of its job. on_renewal: called after each renewal of a lease.
+    Returns whether more jobs may wait. The function also returns when an urgent job waits, unless `queue` is
+    the urgent one. An exception of a handler is stored as the error of its job. on_renewal: called after each
+    renewal of a lease.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:
@@ -77,7 +81,10 @@ def _attempt(system: System, claim: Claim, handler: Handler, on_renewal: Callabl
 
 @contextmanager
 def _renewed_lease(system: System, claim: Claim, on_renewal: Callable[[], None]) -> Iterator[None]:
-    """Renew the lease of `claim` from a thread while the block runs, for `job_seconds` at most."""
+    """Renew the lease of `claim` from a thread while the block runs.
+
+    It is renewed for `job_seconds` at most.
+    """
     is_over = threading.Event()
     end = monotonic() + system.settings.job_seconds
 

@@ -1,8 +1,9 @@
-"""Jobs: queued work as database rows, claimed by one conditional UPDATE and held by a lease.
+"""Jobs: queued work as database rows.
 
-A job is *running* while it has a lease, *done* after it finished, *dead* after its last attempt failed, and
-otherwise *queued*. Every claim gets a new fencing token, and only the newest token may finish a job. So a
-worker that continues after its lease was lost cannot finish, and the results of a job are written once.
+A job is claimed by one conditional UPDATE and held by a lease. A job is *running* while it has a lease,
+*done* after it finished, *dead* after its last attempt failed, and otherwise *queued*. Every claim gets a new
+fencing token, and only the newest token may finish a job. So a worker that continues after its lease was lost
+cannot finish, and the results of a job are written once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +52,10 @@ class LeaseLost(Exception):
 
 
 class JobPostponed(Exception):
-    """A handler stopped for an urgent job, after it saved its progress and called `postpone`."""
+    """A handler stopped for an urgent job.
+
+    Before that, it saved its progress and called `postpone`.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +76,10 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """The right to run a job until its lease ends. token: fencing token. attempts: includes this attempt."""
+    """The right to run a job until its lease ends.
+
+    token: fencing token. attempts: includes this attempt.
+    """
 
     id: str
     kind: str
@@ -118,7 +125,10 @@ class JobRequest:
 
 
 def enqueue(connection: Connection, requests: Iterable[JobRequest], *, now: datetime) -> int:
-    """Add jobs in the caller's transaction, except for keys that exist; return the number of new jobs."""
+    """Add jobs in the caller's transaction, except for keys that exist.
+
+    Returns the number of new jobs.
+    """
     initial = {"created_at": now, "ready_at": now, "token": 0, "attempts": 0}
     rows = [{"id": new_id("job"), **vars(job), "payload": dict(job.payload), **initial} for job in requests]
     return sum(
@@ -128,7 +138,10 @@ def enqueue(connection: Connection, requests: Iterable[JobRequest], *, now: date
 
 
 def requeue(connection: Connection, requests: Sequence[JobRequest], *, now: datetime) -> int:
-    """Queue jobs; a done or dead job with the same key is queued again. Return the number of queued jobs."""
+    """Queue jobs; a done or dead job with the same key is queued again.
+
+    Returns the number of queued jobs.
+    """
     queued = enqueue(connection, requests, now=now)
     initial = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
     for job in requests:
@@ -180,10 +193,11 @@ def _select_next(queue: str, now: datetime) -> Select[Any]:
 
 
 def _ready(now: datetime) -> ColumnElement[bool]:
-    """Return the condition that a queued job may be claimed: it is new, or its pause after an error is over.
+    """Return the condition that a queued job may be claimed.
 
-    New jobs are not compared with the clock, because a worker that is woken for a new job must see it. The
-    clock of the worker may be some milliseconds behind the clock of the gateway.
+    The job is new, or its pause after an error is over. New jobs are not compared with the clock, because a
+    worker that is woken for a new job must see it. The clock of the worker may be some milliseconds behind
+    the clock of the gateway.
     """
     return or_(jobs.c.error.is_(None), jobs.c.ready_at <= now)
 
@@ -243,10 +257,11 @@ def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
 
 
 def fail(system: System, claim: Claim, error: str, *, charged: bool = True) -> bool:
-    """Record an error: the job is tried again after a pause, or is dead after its last attempt.
+    """Record an error of a job.
 
-    charged: whether to count the attempt; False if the object store or the database was unavailable. Returns
-    False, and changes nothing, if the claim is no longer valid.
+    The job is tried again after a pause, or is dead after its last attempt. charged: whether to count the
+    attempt; False if the object store or the database was unavailable. Returns False, and changes nothing, if
+    the claim is no longer valid.
     """
     now = system.now()
     pause = timedelta(seconds=system.settings.retry_seconds * claim.attempts)
@@ -273,7 +288,10 @@ def postpone(connection: Connection, claim: Claim) -> None:
 
 
 def cancel_waiting(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
-    """Mark the queued and the dead jobs among `ids` as done without running them; return their number."""
+    """Mark the queued and the dead jobs among `ids` as done without running them.
+
+    Returns the number of these jobs.
+    """
     waiting = or_(IS_QUEUED, JOB_STATES["dead"])
     ended = update(jobs).where(jobs.c.id.in_(ids), waiting).values(finished_at=now, dead_at=None, error=None)
     return connection.execute(ended).rowcount
@@ -302,7 +320,10 @@ def _urgent_job_is_ready(connection: Connection, now: datetime) -> bool:
 
 
 def sweep(system: System) -> SweepResult:
-    """Queue jobs with expired leases again, or mark them as dead, and send wake-ups for waiting jobs."""
+    """Queue jobs with expired leases again, or mark them as dead.
+
+    The sweep also sends wake-ups for waiting jobs.
+    """
     now = system.now()
     is_last_attempt = jobs.c.attempts >= system.settings.attempts
     # Ordered and with SKIP LOCKED, so that a sweep never waits for a worker or another sweep.

@@ -83,7 +83,9 @@ def migrate(data: Path | None) -> None:
 @click.option("--label", default="", help="Description of the token.")
 @data_option
 def issue_token(team: str, scope: str, label: str, data: Path | None) -> None:
-    """Issue a token and print it. Only its digest is stored, so it cannot be shown again.
+    """Issue a token and print it.
+
+    Only its digest is stored, so it cannot be shown again.
 
     \b
     Example: cupel admin token --team organisers --scope organiser

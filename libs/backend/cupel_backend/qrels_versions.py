@@ -40,7 +40,10 @@ QRELS_FORBIDDEN = refusal("qrels-forbidden")
 
 @dataclass(frozen=True, kw_only=True)
 class QrelsVersion:
-    """A qrels version as shown to users. `findings` is empty for everyone but organisers."""
+    """A qrels version as shown to users.
+
+    `findings` is empty for everyone but organisers.
+    """
 
     track: str
     number: int
@@ -56,7 +59,10 @@ class QrelsVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class RankChange:
-    """Score and rank of one submission under two versions. They are None under a version without a score."""
+    """Score and rank of one submission under two versions.
+
+    They are None under a version without a score.
+    """
 
     submission: str
     team: str
@@ -70,7 +76,10 @@ class RankChange:
 
 @dataclass(frozen=True, kw_only=True)
 class QrelsDiff:
-    """Changes of scores and ranks by a measure between two versions, in the order of the new leaderboard."""
+    """Changes of scores and ranks by a measure between two versions.
+
+    The rows are in the order of the new leaderboard.
+    """
 
     track: str
     measure: str
@@ -80,7 +89,10 @@ class QrelsDiff:
 
 
 def require_organiser(system: System, principal: Principal, track: str) -> Row[Any]:
-    """Return the row of the track; raises NotFound, or Forbidden if the caller may not manage its qrels."""
+    """Return the row of the track.
+
+    Raises NotFound, or Forbidden if the caller may not manage its qrels.
+    """
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
     if not tracks.is_organiser(principal, row):
@@ -115,11 +127,11 @@ def upload(
 
 
 def publish(system: System, principal: Principal, track: str, number: int) -> QrelsVersion:
-    """Publish a version and queue the evaluations that it needs; repeating this has no effect.
+    """Publish a version and queue the evaluations that it needs.
 
-    The version becomes current at once if there is nothing to score. Raises Conflict if a later version is
-    published. Raises Invalid if a measure that was added to the plan after the upload cannot be computed from
-    the judgments.
+    Repeating this has no effect. The version becomes current at once if there is nothing to score. Raises
+    Conflict if a later version is published. Raises Invalid if a measure that was added to the plan after the
+    upload cannot be computed from the judgments.
     """
     now = system.now()
     with reading(system.engine) as connection:

@@ -1,4 +1,7 @@
-"""The steps that the scheduler repeats: recovery, wake-ups, boards, audits and clean-up."""
+"""The steps of the scheduler: recovery, wake-ups, boards, audits and clean-up.
+
+The scheduler repeats them.
+"""
 
 from datetime import timedelta
 

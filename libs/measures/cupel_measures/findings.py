@@ -1,4 +1,6 @@
-"""Findings of the readers: errors and warnings about a file, each with a stable code.
+"""Findings of the readers: errors and warnings about a file.
+
+Each finding has a stable code.
 
 A file with an *error* is refused; a file with *warnings* only is accepted. The table KINDS contains each code
 once; the command line, the API and the reference pages use it.
@@ -35,7 +37,10 @@ def declare(code: str, severity: Severity, meaning: str, remedy: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """An error or warning, with its position in a file. Lines and columns count from 1."""
+    """An error or warning, with its position in a file.
+
+    Lines and columns count from 1.
+    """
 
     code: str
     message: str
@@ -61,7 +66,10 @@ class Finding:
 
 @dataclass
 class Findings:
-    """The findings of one file. All are counted, and the first LISTED_PER_CODE of each code are listed."""
+    """The findings of one file.
+
+    All are counted, and the first LISTED_PER_CODE of each code are listed.
+    """
 
     listed: list[Finding] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
@@ -77,7 +85,10 @@ class Findings:
             self.listed.append(finding)
 
     def room(self, code: str) -> int:
-        """Return how many more findings of `code` can be listed. Pass all further ones to `count`."""
+        """Return how many more findings of `code` can be listed.
+
+        Pass all further ones to `count`.
+        """
         return max(LISTED_PER_CODE - self.totals.get(code, 0), 0)
 
     def count(self, code: str, times: int = 1) -> None:

@@ -1,4 +1,7 @@
-"""Preconditions and shared functions of audits that compare text-based measures with a classic one."""
+"""Shared functions of audits that compare text-based measures with a classic one.
+
+They include the preconditions of such an audit.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,10 @@ CLASSIC = "alpha_nDCG@20"
 
 @dataclass(frozen=True)
 class OneMeasure(ParameterKind):
-    """The type of a parameter that names a measure; the value is the normalised text of the measure."""
+    """The type of a parameter that names a measure.
+
+    The value is the normalised text of the measure.
+    """
 
     expects: str = "a measure, such as alpha_nDCG@20"
 
@@ -35,7 +41,10 @@ MeasureText = Annotated[str, OneMeasure()]
 
 
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
-    """Yield the reasons why text-based measures cannot be compared with the measure `reference`."""
+    """Yield the reasons why text-based measures cannot be compared with `reference`.
+
+    `reference` is the text of a measure.
+    """
     if subject.content is None:
         yield (
             "the audit needs the texts of the documents, but the collection has none: add them to the "
@@ -59,11 +68,17 @@ def content_of(subject: AuditSubject) -> Content:
 
 
 def bound(subject: AuditSubject, texts: Sequence[str]) -> list[Measure]:
-    """Parse the measure texts; return the distinct measures, bound to the aspects of the subject."""
+    """Parse the measure texts and return the distinct measures.
+
+    The measures are bound to the aspects of the subject.
+    """
     measures = [parse(text).bound(subject.qrels.aspects) for text in texts]
     return list({str(measure): measure for measure in measures}.values())
 
 
 def means_of(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """Return the mean score of each run by each measure, as float64[runs] by measure text."""
+    """Return the mean score of each run by each measure.
+
+    The result is a dict of float64[runs] by measure text.
+    """
     return means(scores_by_topic(evaluator.evaluate(measures), measures), measures)

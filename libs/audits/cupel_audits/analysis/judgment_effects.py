@@ -49,14 +49,19 @@ def _concatenated(parts: Sequence[Floats | None]) -> Floats | None:
 
 
 def _hits(subject: AuditSubject, topic: int) -> int:
-    """Return the approximate number of hits (documents that runs retrieve) in one copy of the topic."""
+    """Return the approximate number of hits in one copy of the topic.
+
+    Hits are documents that runs retrieve.
+    """
     rows = np.arange(topic, len(subject.joined.retrieved), len(subject.qrels.topics))
     known = np.diff(subject.joined.offsets)[rows].sum()
     return int(known) + tops_of(subject).ranked[:, topic].size
 
 
 def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
-    """Score the runs on the copies: float64[copies, runs]; None if `measure` cannot be computed.
+    """Score the runs on the copies; return None if `measure` cannot be computed.
+
+    The scores are float64[copies, runs].
 
     The last topic has no scores: see `_Pool.qrels`.
     """
@@ -113,7 +118,9 @@ class _Pool:
         )
 
     def qrels(self) -> Qrels:
-        """Return qrels with a topic for each copy, and a last topic with all combinations of labels.
+        """Return qrels with a topic for each copy, and one further, last topic.
+
+        The last topic has all combinations of labels.
 
         Some measures depend on the labels that occur in the qrels. Because of the last topic, they find all
         labels of the collection.
@@ -154,7 +161,9 @@ class _Pool:
         return Subtopics(given.names, *columns)
 
     def joined(self) -> Joined:
-        """Return the ranking of each run for each copy, and an empty ranking for the last topic.
+        """Return the ranking of each run for each copy.
+
+        The last topic gets an empty ranking.
 
         Every document gets its own rank as the first and the last rank of its tie, because no score depends
         on ties.
@@ -181,7 +190,10 @@ class _Pool:
         )
 
     def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:
-        """Return the documents of a run as indices into `ids`, sorted by rank, and their ranks."""
+        """Return the documents of a run, sorted by rank, and their ranks.
+
+        The documents are indices into `ids`.
+        """
         joined, first = self.subject.joined, tops_of(self.subject).ranked[run, self.topic]
         rank_indices = np.flatnonzero(np.isin(first, self.unlisted))
         candidates = np.searchsorted(self.unlisted, first[rank_indices])

@@ -75,7 +75,9 @@ class Judged:
 
 
 def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask]:
-    """Return the grade, int64[D], and the relevance, bool[D], of each document in the qrels.
+    """Return the grade and the relevance of each document in the qrels.
+
+    The grades are int64[D], the relevance is bool[D].
 
     Both come from the judgments by `aspect` (default: the first). A negative or missing grade becomes 0. In a
     collection with judgments by subtopic only, documents that are relevant to some subtopic are relevant and
@@ -100,7 +102,9 @@ def relevant_by_subtopic(subject: AuditSubject) -> Mask:
 
 
 def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
-    """Yield a stratified sample, bool[D], for each percentage P; the samples are nested.
+    """Yield a stratified sample for each percentage P; the samples are nested.
+
+    A sample is bool[D].
 
     The documents of each topic and grade are a stratum and are shuffled once. Of the n documents of a
     stratum, a sample keeps the first max(f, floor(P n / 100)), at most n. The minimum f is 10 for grade 0 and
@@ -143,13 +147,19 @@ def _uniform(rng: np.random.Generator, judged: Judged, percents: Sequence[float]
 
 
 def _keeps_relevant(judged: Judged, kept: Mask) -> Mask:
-    """Return bool[T], whether `kept`, bool[n], contains a relevant document of each topic."""
+    """Return whether `kept` contains a relevant document of each topic.
+
+    `kept` is bool[n], the result is bool[T].
+    """
     return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
 
 
 @dataclass(frozen=True, eq=False)
 class JudgmentGroups:
-    """A division of judged documents into groups. group: int64[n], the group of each document."""
+    """A division of judged documents into groups.
+
+    group: int64[n], the group of each document.
+    """
 
     group: Ints
 
@@ -159,7 +169,10 @@ class JudgmentGroups:
         return np.bincount(self.group, minlength=1)
 
     def shuffled(self, rng: np.random.Generator) -> Ints:
-        """Shuffle each group; return int64[n], the position of each document in its group, from 0."""
+        """Shuffle each group; return the position of each document in its group.
+
+        The positions are int64[n], counted from 0.
+        """
         order = _ascending(rng.random(len(self.group)))
         order = order.take(np.argsort(self._small.take(order), kind="stable"))
         position = np.empty(len(self.group), dtype=np.int64)
@@ -168,30 +181,45 @@ class JudgmentGroups:
 
     @cached_property
     def _small(self) -> NDArray[np.unsignedinteger[Any]]:
-        """Return the groups in the smallest integer type, because numpy sorts 16 bits in linear time."""
+        """Return the groups in the smallest integer type.
+
+        The reason is that numpy sorts 16 bits in linear time.
+        """
         return self.group.astype(np.min_scalar_type(int(self.group.max(initial=0))))
 
     @cached_property
     def _positions(self) -> Ints:
-        """Return int64[n]: 0, 1, 2, ... for the first group, then again from 0 for the second, and so on."""
+        """Return 0, 1, 2, ... for the first group, again from 0 for the second, and so on.
+
+        The result is int64[n].
+        """
         return np.arange(len(self.group)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
 
 
 def shuffled(rng: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
-    """Shuffle each group; for each document, return its position and the size of its group, int64[n]."""
+    """Shuffle each group; return each document's position and the size of its group.
+
+    Both are int64[n].
+    """
     groups = JudgmentGroups(group)
     return groups.shuffled(rng), groups.sizes[group]
 
 
 def _ascending(drawn: Floats) -> Ints:
-    """Return the indices that sort `drawn` stably, int64[n]; they are the same on every machine."""
+    """Return the indices that sort `drawn` stably.
+
+    The indices are int64[n], and the same on every machine.
+    """
     order = np.argsort(drawn)  # much faster than a stable sort, and equal to it unless there are ties
     in_order = drawn[order]
     return order if (in_order[1:] > in_order[:-1]).all() else np.argsort(drawn, kind="stable")
 
 
 def shares(percent: float, size: Ints) -> Ints:
-    """Return floor(percent * size / 100) in exact arithmetic, so that 70 per cent of 10 is 7."""
+    """Return floor(percent * size / 100) in exact arithmetic.
+
+    So 70 per cent of 10 is 7.
+    """
     above, below = (exact(percent) / 100).as_integer_ratio()
     table = [number * above // below for number in range(int(size.max(initial=0)) + 1)]
     counts: Ints = np.array(table, dtype=np.int64)[size]

@@ -73,7 +73,10 @@ LeftOut = Sequence[tuple[str, LeftOutTrial]]
 
 @dataclass(frozen=True, kw_only=True)
 class LeaveOut(Audit):
-    """Base class of the kinds that leave groups of runs out of the pool; subclasses define `groups`."""
+    """Base class of the kinds that leave groups of runs out of the pool.
+
+    Subclasses define `groups`.
+    """
 
     depths: Depths = setting((10, 20, 50, 100), "depths at which unique and unjudged documents are counted")  # noqa: RUF009
     depth: Depth | None = setting(None, "depth of the judged pool (default: estimated from the judgments)")  # noqa: RUF009
@@ -138,7 +141,10 @@ def _trial(
 def _unjudged_shares(
     subject: AuditSubject, lost: Mask, members: list[int], depth: int
 ) -> tuple[list[float | None], list[float | None]]:
-    """Return each member's mean unjudged share over topics, before and after it is left out."""
+    """Return the mean unjudged share of each member over topics.
+
+    The first list has the shares before the member is left out, the second those after it is left out.
+    """
     before, after = (
         [mean_of(unjudged(subject, run, judged, depth)) for run in members]
         for judged in (subject.judged, subject.judged & ~lost)
@@ -220,7 +226,10 @@ def _answer(
 
 
 def _unexplained_share(about: SubjectSummary, left_out: LeftOut) -> float | None:
-    """Return the share of judged documents outside the pool of the runs; None if it was not stored."""
+    """Return the share of judged documents outside the pool of the runs.
+
+    The share is None if it was not stored.
+    """
     number = left_out[0][1].get("unexplained")
     return None if number is None else number / max(about.judged, 1)
 
@@ -297,7 +306,10 @@ def _numbers(
     missing: Sequence[UnjudgedShare],
     left_out: LeftOut,
 ) -> dict[str, float | int | None]:
-    """Return the taus and losses by measure, and the contributions and unjudged shares by depth."""
+    """Return the numbers of the report by name.
+
+    They are the taus and losses by measure, and the contributions and unjudged shares by depth.
+    """
     numbers: dict[str, float | int | None] = {"pool_depth": left_out[0][1]["depth"]}
     for row in summary:
         numbers |= {f"tau({row.measure})": row.tau, f"least_tau({row.measure})": row.least}
@@ -315,7 +327,10 @@ def _numbers(
 
 
 def _explanation(about: SubjectSummary, left_out: LeftOut, unexplained: float | None, group: str) -> str:
-    """Return a sentence on judgments from outside the pool, which may prevent a verdict on fairness."""
+    """Return a sentence on judgments from outside the pool.
+
+    Such judgments may prevent a verdict on fairness.
+    """
     if unexplained is None:
         return (
             "No verdict on fairness: an earlier release computed the result, and did not store how many "
@@ -365,7 +380,10 @@ def _fairness(runs: int, row: FairnessRow) -> str:
 
 
 def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator[str]:
-    """Yield a sentence on the unjudged share at the smallest depth, where it is defined."""
+    """Yield a sentence on the unjudged share at the smallest depth.
+
+    Only rows where the share is defined count; without such rows nothing is yielded.
+    """
     depth = min((row.depth for row in missing), default=None)
     rows = [row for row in missing if row.depth == depth and row.after is not None]
     if rows:

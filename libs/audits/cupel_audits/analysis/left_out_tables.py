@@ -13,7 +13,7 @@ LeftOutCell = Annotated[str, Heading("left out")]
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutRun:
-    """The score and the rank of a run by one measure, when it is in the pool and when it is left out."""
+    """The score and rank of a run by one measure, when it is pooled and when left out."""
 
     measure: MeasureCell
     left: LeftOutCell
@@ -64,7 +64,7 @@ class ContributionRow:
 
 @dataclass(frozen=True)
 class UnjudgedShare:
-    """The unjudged share of a run's first documents, when it is in the pool and when it is left out."""
+    """The unjudged share of a run's first documents, when pooled and when left out."""
 
     run: RunCell
     depth: Annotated[int, Heading("depth")]
@@ -78,7 +78,7 @@ class UnjudgedShare:
 
 @dataclass(frozen=True)
 class StageRank:
-    """The rank of a run by one measure, either when the run is in the pool or when it is left out."""
+    """The rank of a run by one measure, when it is in the pool or when it is left out."""
 
     measure: MeasureCell
     run: RunCell

@@ -32,7 +32,10 @@ class SelectedDocuments:
 
     @property
     def share(self) -> float:
-        """Return the labelled documents as a share of the pool of depth 20; 0 for an empty pool."""
+        """Return the labelled documents as a share of the pool of depth 20.
+
+        The share is 0 for an empty pool.
+        """
         return len(self.documents) / self.pool if self.pool else 0.0
 
 
@@ -74,14 +77,19 @@ def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
 
 
 def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
-    """Sort the documents by decreasing `centrality`; equal values (to 12 decimals) by document id."""
+    """Sort the documents by decreasing `centrality`.
+
+    Documents with equal values (to 12 decimals) are sorted by document id.
+    """
     values = np.round(centrality(documents, texts, pool), DECIMALS)
     order = sorted(range(len(documents)), key=lambda place: (-values[place], documents[place]))
     return [documents[place] for place in order]
 
 
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
-    """Return float64[n]: for each document, the mean of 1 - JSD to the other documents of the pool.
+    """Return the mean of 1 - JSD of each document to the other documents of the pool.
+
+    The result is float64[n].
 
     JSD is the Jensen-Shannon divergence of the language models of two documents. pool: the ids of the
     documents in the pool, including all of `documents` (default: `documents`). The centrality is 0 if the
@@ -111,7 +119,9 @@ def select_terms(
     smoothing: float = 0.0,
     stop: int = 0,
 ) -> tuple[str, ...]:
-    """Return the `number` most salient terms of the subtopics of a topic, best first (section 5.4).
+    """Return the `number` most salient terms of the subtopics of a topic, best first.
+
+    Source: Hui, PIKM 2014, section 5.4.
 
     subtopics: for each subtopic, its relevant documents; documents without text are skipped. The salience of
     a term w is the mean over subtopics of theta(w) log2(theta(w) / p(w|C)), where theta is the language model
@@ -128,14 +138,19 @@ def select_terms(
 
 @dataclass(frozen=True)
 class SelectedTopics:
-    """The selected topics in order, and tau-b after each selection (None where it is undefined)."""
+    """The selected topics in order, and tau-b after each selection.
+
+    Tau-b is None where it is undefined.
+    """
 
     topics: tuple[str, ...]
     taus: tuple[float | None, ...]
 
 
 def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, number: int) -> SelectedTopics:
-    """Select topics on which a cheaper measure orders systems as a reference measure does (section 5.4).
+    """Select topics where a cheaper measure orders systems like a reference measure.
+
+    Source: Hui, PIKM 2014, section 5.4.
 
     novel, reference: float64[T, S], the scores of S systems on T topics by the cheaper measure, such as LMD,
     and by the reference, such as alpha_nDCG under all judgments.
@@ -159,7 +174,9 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
 
 
 def taus_along(order: Sequence[int], novel: Floats, reference: Floats) -> list[float | None]:
-    """Return tau-b with the mean reference scores over all topics, after each topic of `order`.
+    """Return tau-b after each topic of `order`.
+
+    It is computed against the mean reference scores over all topics.
 
     order: indices of topics. novel, reference: float64[T, S]. A value is None where tau-b is undefined.
     """
@@ -168,7 +185,10 @@ def taus_along(order: Sequence[int], novel: Floats, reference: Floats) -> list[f
 
 
 def _means(scores: Floats) -> Floats:
-    """Return the mean of each system, float64[S], correctly rounded so that equal scores give equal means."""
+    """Return the mean of each system, correctly rounded.
+
+    The means are float64[S]. Because of the rounding, equal scores give equal means.
+    """
     return np.array([math.fsum(column) / len(scores) for column in scores.T.tolist()])
 
 

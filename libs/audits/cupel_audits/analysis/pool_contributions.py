@@ -1,4 +1,7 @@
-"""Contributions of groups of runs to the judged pool, computed from the runs joined with the qrels."""
+"""Contributions of groups of runs to the judged pool.
+
+They are computed from the runs joined with the qrels.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +20,9 @@ EDGE = 0.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions:
-    """The best ranks of each of the D documents in the qrels, and the group of the run that ranks it best.
+    """The best ranks of each document in the qrels, and the group that ranks it best.
+
+    The qrels have D documents. The group is that of the run that ranks the document best.
 
     first: int32[D], the best rank of the document in any run. holder: int64[D], the group of the run with
     this rank, or -1 if no run retrieves the document. second: int32[D], the best rank in the runs of all
@@ -46,11 +51,14 @@ class Contributions:
         )
 
     def owner(self, depth: int) -> Ints:
-        """Return int64[D], the group that alone contributes each document to this depth, or -1."""
+        """Return the group that alone contributes each document to this depth, or -1.
+
+        The groups are int64[D].
+        """
         return np.where((self.first <= depth) & (self.second > depth), self.holder, -1)
 
     def unexplained(self, depth: int) -> int:
-        """Return the number of judged documents that are not among the first `depth` of any run."""
+        """Return the number of judged documents that no run has among its first `depth`."""
         return int(np.count_nonzero(self.judged & (self.first > depth)))
 
 
@@ -77,7 +85,9 @@ def deepest(subject: AuditSubject) -> int:
 
 
 def pool_depth(subject: AuditSubject, most: int) -> int:
-    """Estimate the depth of the pool: the rank after which the judged share of documents drops most.
+    """Estimate the depth of the pool.
+
+    It is the rank after which the judged share of documents drops most.
 
     A pool of a fixed depth shows such a drop. If no drop is as large as EDGE, return the last rank down to
     which at least half of the documents are judged. The depth is at least 1 and at most `most`.
@@ -95,7 +105,9 @@ def pool_depth(subject: AuditSubject, most: int) -> int:
 
 
 def unjudged(subject: AuditSubject, run: int, judged: Mask, depth: int) -> Floats:
-    """Return float64[T], the share of a run's first `depth` documents that is not in `judged`, bool[D].
+    """Return the share of a run's first `depth` documents that is not in `judged`.
+
+    The share is float64[T], `judged` is bool[D].
 
     The divisor is the number of documents retrieved down to `depth`, as for Judged@k. The share is nan on
     topics for which the run retrieves nothing.

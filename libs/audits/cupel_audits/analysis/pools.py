@@ -65,12 +65,18 @@ class Pools:
         return mask
 
     def count_by_topic(self, selected: Mask) -> Ints:
-        """Return int64[T], the number of documents of each topic that `selected`, bool[U], includes."""
+        """Return the number of documents of each topic that `selected` includes.
+
+        `selected` is bool[U], the numbers are int64[T].
+        """
         return np.bincount(self.tops.topic[selected], minlength=self.tops.ranked.shape[1])
 
 
 def tops_of(subject: AuditSubject) -> Tops:
-    """Return the first documents of the runs; raise ValueError if they were not collected."""
+    """Return the first documents of the runs.
+
+    Raises ValueError if they were not collected.
+    """
     if subject.tops is None:
         raise ValueError("the audit needs the first documents of runs: collect them to `Audit.ranking_depth`")
     return subject.tops
@@ -93,7 +99,10 @@ def in_tops(tops: Tops, mask: Mask) -> Mask:
 
 
 def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
-    """Return bool[runs, T, depth], whether the document at the rank is in `mask`, bool[U]."""
+    """Return whether the document at each rank is in `mask`.
+
+    `mask` is bool[U], the result is bool[runs, T, depth].
+    """
     selected: NDArray[np.bool_] = np.append(mask, False)[
         ranked
     ]  # index -1 (no document) selects the appended False
@@ -106,7 +115,9 @@ def find_last_rank(tops: Tops) -> int:
 
 
 def unjudged(ranked: NDArray[np.int32], judged: Mask, depth: int) -> Floats:
-    """Return the unjudged share of the first `depth` documents, float64[runs, T]; nan if there are none.
+    """Return the unjudged share of the first `depth` documents.
+
+    The share is float64[runs, T], and nan if there are no documents.
 
     ranked: the ranked documents of any runs, as in `Tops`. judged: bool[U]. The divisor is the number of
     documents retrieved down to `depth`, as for Judged@k.

@@ -72,7 +72,10 @@ class LevelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementRow:
-    """The pairs of runs that differ significantly by two measures, and the difference of the powers."""
+    """The numbers of pairs of runs that differ significantly by two measures.
+
+    The row also has the difference of the powers.
+    """
 
     first: Annotated[str, Heading("first measure")]
     second: Annotated[str, Heading("second measure")]
@@ -154,7 +157,10 @@ def draw_plots(
 
 
 def _power_title(rows: Sequence[PowerRow], alpha: float, what: str = "") -> str:
-    """Return the highest and the lowest power, such as "40% of the pairs differ by AP, 20% by P@10"."""
+    """Return a title with the highest and the lowest power.
+
+    An example is "40.0% of the pairs differ significantly at alpha 0.05 by AP, 20.0% by P@10".
+    """
     defined = sorted(((row.percent, row.measure) for row in rows if row.percent is not None), reverse=True)
     if not defined:
         return "The power is undefined for every measure"

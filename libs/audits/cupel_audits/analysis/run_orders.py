@@ -1,4 +1,7 @@
-"""Orders of runs: ranks, correlations between two orders, and the spread of a correlation over repeats."""
+"""Orders of runs: ranks, correlations between two orders, and spread over repeats.
+
+The spread is that of a correlation.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,7 +34,9 @@ TAU = "tau-b between the runs' scores under these judgments and under all of the
 
 
 class ComparedOrder(TypedDict):
-    """The order of runs by one measure, compared with the order under all judgments; JSON-serialisable.
+    """The order of runs by one measure, compared with the order under all judgments.
+
+    The value is JSON-serialisable.
 
     tau: tau-b, None where it is undefined. mean: the mean score of all runs. ranks: the rank of each run.
     """
@@ -42,7 +47,10 @@ class ComparedOrder(TypedDict):
 
 
 def ranks(scores: Floats) -> list[int]:
-    """Return the rank of each run, 1 for the highest score; equal scores share the best rank."""
+    """Return the rank of each run, 1 for the highest score.
+
+    Runs with equal scores share the best rank.
+    """
     ascending = np.sort(-scores)
     return [int(place) + 1 for place in np.searchsorted(ascending, -scores)]
 
@@ -69,7 +77,9 @@ def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats])
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatSummary:
-    """The mean of values over repeats with its interval, the extremes, and the number of defined values.
+    """The mean of values over repeats with its interval, and the extremes.
+
+    The number of defined values is included.
 
     n: the number of defined values. If it is 0, all other fields are None. If it is 1, the bounds of the
     interval are None.
@@ -89,7 +99,10 @@ class RepeatSummary:
 
 
 def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.95) -> RepeatSummary:
-    """Summarise values over repeats, with the t-interval of the mean; None values are ignored."""
+    """Summarise values over repeats, with the t-interval of the mean.
+
+    None values are ignored.
+    """
     defined = [value for value in values if value is not None]
     n = len(defined)
     if not n:
@@ -105,7 +118,9 @@ def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.9
 
 @cache
 def two_sided_t(confidence: float, degrees: int) -> float:
-    """Return t such that Student's t distribution has probability `confidence` between -t and t.
+    """Return the two-sided quantile t of Student's t distribution.
+
+    The distribution has probability `confidence` between -t and t.
 
     confidence: up to 0.9999. degrees: degrees of freedom. The value is computed by bisection to the last
     digit, because importing scipy takes longer than many audits.
@@ -119,7 +134,10 @@ def two_sided_t(confidence: float, degrees: int) -> float:
 
 
 def _probability_within(t: float, degrees: int) -> float:
-    """Return the probability between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """Return the probability between -t and t.
+
+    Source: Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+    """
     sine, cosine2 = t / math.sqrt(degrees + t * t), degrees / (degrees + t * t)
     odd = degrees % 2
     term, total = math.sqrt(cosine2) if odd else 1.0, 0.0

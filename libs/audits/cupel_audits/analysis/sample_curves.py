@@ -1,4 +1,6 @@
-"""Reports of audits that remove judgments step by step and compare the order of runs with the original one.
+"""Reports of audits that remove judgments step by step.
+
+At each step, the order of runs is compared with the original one.
 
 A trial is one repeat: a list with a SampleStep for each step, in the order of the steps.
 """
@@ -68,7 +70,10 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePoint:
-    """The correlation of the order of runs by one measure with the original order at one step."""
+    """The correlation of the order of runs at one step with the original order.
+
+    Both orders are by one measure.
+    """
 
     measure: MeasureCell
     step: Annotated[float, Heading("step")]
@@ -105,7 +110,9 @@ def report(
     pooled: bool = False,
     actions: Sequence[str] = (),
 ) -> AuditReport:
-    """Return the report on the repeats, with the steps sorted in the direction of the axis.
+    """Return the report on the repeats.
+
+    The steps are sorted in the direction of the axis.
 
     steps: the steps in the order in which each trial lists them. tau: a description of tau, for captions.
     pooled: whether the kind leaves documents in the pool when their judgment is removed. If so, the report
@@ -142,7 +149,10 @@ def report(
 
 
 def _warn_of_smaller_pools(about: SubjectSummary, trials: Sequence[SampleTrial]) -> Iterator[str]:
-    """Yield a warning if stored trials removed documents from the pool and a measure depends on the pool."""
+    """Yield a warning on stored trials that removed documents from the pool.
+
+    Nothing is yielded if no measure depends on the pool.
+    """
     smaller = sum(1 for trial in trials if not all(step.get("pooled") for step in trial))
     estimated = [measure for measure in about.measures if "infAP" in measure]
     if smaller and estimated:
@@ -154,7 +164,10 @@ def _warn_of_smaller_pools(about: SubjectSummary, trials: Sequence[SampleTrial])
 
 
 def points_schema(axis: Axis, trials: Sequence[SampleTrial]) -> TableSchema[CurvePoint]:
-    """Return the schema of the points, with the column of the axis, and with tau AP if it was computed."""
+    """Return the schema of the points.
+
+    It has the column of the axis, and tau AP if it was computed.
+    """
     schema = POINTS.with_columns("step", axis.column)
     return schema if "tau_ap" in trials[0][0] else schema.with_columns("tau_ap")
 
@@ -189,7 +202,10 @@ def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[S
 
 
 def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
-    """Return the numbers tau(MEASURE)@STEP, and kept@STEP: the share of judged documents that remain."""
+    """Return the numbers tau(MEASURE)@STEP and kept@STEP.
+
+    kept@STEP is the share of judged documents that remain.
+    """
     numbers: dict[str, float | int | None] = {}
     for point in points:
         numbers[f"tau({point.measure})@{point.step:g}"] = point.tau.mean
@@ -203,7 +219,10 @@ def _defined(points: Sequence[CurvePoint], measure: str) -> list[tuple[float, fl
 
 
 def strong_steps(axis: Axis, points: Sequence[CurvePoint], measure: str) -> list[float]:
-    """Return the steps of a measure before tau first falls below STRONG, from the first step on."""
+    """Return the steps of a measure before tau first falls below STRONG.
+
+    They start at the first step.
+    """
     defined = _defined(points, measure)
     fallen = next((step for step, tau in defined if tau < STRONG), None)
     return [
@@ -238,7 +257,10 @@ def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
 
 
 def _prefer_stable_measure(axis: Axis, points: Sequence[CurvePoint]) -> Iterator[str]:
-    """Yield an advice to use the measures whose order is similar for the most steps, if others differ."""
+    """Yield advice to use the measures whose order is similar for the most steps.
+
+    Nothing is yielded if these are all measures.
+    """
     reach = {
         measure: len(strong_steps(axis, points, measure))
         for measure in dict.fromkeys(point.measure for point in points)
@@ -252,7 +274,10 @@ def _prefer_stable_measure(axis: Axis, points: Sequence[CurvePoint]) -> Iterator
 
 
 def _tau_title(axis: Axis, points: Sequence[CurvePoint]) -> str:
-    """Return the finding of the plot of tau: how far it is at least STRONG, by measure."""
+    """Return the finding of the plot of tau, by measure.
+
+    The finding is how far tau is at least STRONG.
+    """
     measures: dict[str, list[str]] = {}
     for measure in dict.fromkeys(point.measure for point in points):
         measures.setdefault(_describe_reach(axis, points, measure), []).append(measure)

@@ -1,4 +1,7 @@
-"""Matrices of scores by one measure, topics x runs, with exact values where the measure has them."""
+"""Matrices of scores by one measure, topics x runs.
+
+The scores are exact where the measure has exact values.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +47,10 @@ class RunScores:
 
 
 def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
-    """Score all runs by a measure; raise MeasureError if the measure cannot be computed."""
+    """Score all runs by a measure.
+
+    Raises MeasureError if the measure cannot be computed.
+    """
     description = compared_measure(measure, subject.qrels)
     scores = scores_by_topic(subject.evaluator.evaluate([measure]), [measure])
     values = compared_values(scores[str(measure)], description)
@@ -66,7 +72,9 @@ def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
 
 
 def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]] | None:
-    """Return the exact scores as numerators over a common denominator, a row per topic.
+    """Return the exact scores as numerators over a common denominator.
+
+    The result has a row per topic.
 
     Return None if the measure has no exact values, or if they have too many digits.
     """
@@ -79,7 +87,7 @@ def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]
 
 
 class OverTopics(Audit):
-    """Base class of the kinds that compare all runs by measures over two or more topics."""
+    """Base class of kinds that compare all runs by measures over two or more topics."""
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -96,7 +104,10 @@ class OverTopics(Audit):
 
 
 def collect_warnings(trials: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return each different note of the trials, preceded by the measures that it applies to."""
+    """Return each different note of the trials.
+
+    Each note is preceded by the measures that it applies to.
+    """
     measures: dict[str, list[str]] = {}
     for trial in trials:
         for note in trial["notes"]:

@@ -1,4 +1,7 @@
-"""Combination of finished audits of one kind over several collections, such as the tracks of a paper."""
+"""Combination of finished audits of one kind over several collections.
+
+The collections are, for example, the tracks of a paper.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +22,10 @@ Other kinds describe the order of the runs of one collection, which has no sum o
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedAudit:
-    """A finished audit of one collection. data: the content of its report.json. trials: results by number."""
+    """A finished audit of one collection.
+
+    data: the content of its report.json. trials: results by number.
+    """
 
     name: str
     data: Mapping[str, Any]
@@ -31,7 +37,10 @@ class FinishedAudit:
 
 
 def combine(audits: Sequence[FinishedAudit]) -> Result:
-    """Return the result over all collections. Raise AuditError if the audits cannot be combined."""
+    """Return the result over all collections.
+
+    Raises AuditError if the audits cannot be combined.
+    """
     if reasons := list(_reasons(audits)):
         raise AuditError(reasons)
     first = audits[0].data
@@ -72,7 +81,10 @@ def _reasons(audits: Sequence[FinishedAudit]) -> list[str]:
 
 
 def combined_summary(names: Sequence[str], summaries: Sequence[SubjectSummary]) -> SubjectSummary:
-    """Return the facts about all collections; runs and topics are named COLLECTION/NAME."""
+    """Return the facts about all collections.
+
+    Runs and topics are named COLLECTION/NAME.
+    """
     named = list(zip(names, summaries, strict=True))
     return SubjectSummary(
         runs=tuple(f"{name}/{run}" for name, about in named for run in about.runs),

@@ -1,4 +1,7 @@
-"""The audit `aspects` over several collections (Maistro et al., CIKM 2021, Tables 5 and 6, Figure 2)."""
+"""The audit `aspects` over several collections.
+
+Source: Maistro et al., CIKM 2021, Tables 5 and 6, Figure 2.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +23,10 @@ READING = (
 def report(
     audit: Audit, about: SubjectSummary, by_collection: Mapping[str, Mapping[int, Any]]
 ) -> AuditReport:
-    """Return the report on the documents of the best runs, and on the bounds, of all collections."""
+    """Return the report on all collections.
+
+    It is about the documents of the best runs, and about the bounds.
+    """
     assert isinstance(audit, Aspects)
     documents = [trials[DOCUMENTS] for trials in by_collection.values()]
     summed = top_documents.DocumentsResult(
@@ -36,7 +42,10 @@ def report(
 
 
 def _sums(counts: Sequence[Counts]) -> dict[str, Any]:
-    """Return the sum of the numbers at each rank, for the measures that every collection has."""
+    """Return the sum of the numbers at each rank.
+
+    Only measures that every collection has are included.
+    """
     sums = {}
     for text, (component, kind, first) in counts[0].items():
         if all(text in other for other in counts):

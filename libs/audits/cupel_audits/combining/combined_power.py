@@ -1,4 +1,7 @@
-"""Discriminative power over several collections: the pairs of runs of all of them together."""
+"""Discriminative power over several collections.
+
+The pairs of runs of all collections are taken together.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +81,10 @@ Powers = Mapping[str, Mapping[str, Mapping[str, Any]]]
 def report(
     audit: Audit, about: SubjectSummary, by_collection: Mapping[str, Mapping[int, Any]]
 ) -> AuditReport:
-    """Return the report on all collections. by_collection: the results of the trials of each."""
+    """Return the report on all collections.
+
+    by_collection: the results of the trials of each collection.
+    """
     assert isinstance(audit, DiscriminativePower)
     found: dict[str, dict[str, Any]] = {}
     for name, trials in by_collection.items():

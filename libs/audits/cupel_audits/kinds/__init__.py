@@ -1,4 +1,7 @@
-"""The audit kinds: one module or package per kind, which registers itself when it is imported."""
+"""The audit kinds: one module or package per kind.
+
+Each kind registers itself when its module or package is imported.
+"""
 
 from importlib import import_module
 from pkgutil import walk_packages

@@ -1,4 +1,7 @@
-"""Audit kind `content`: text-based measures with few judgments (Hui, PIKM 2014, section 5)."""
+"""Audit kind `content`: text-based measures with few judgments.
+
+Source: Hui, PIKM 2014, section 5.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +103,10 @@ class ContentRobustness(Audit):
         return tuple(range(self.deepest, 0, -1)) if self.curve == "pool_depth" else self.percents
 
     def _compared(self, measures: Sequence[str]) -> list[str]:
-        """Return `measures` and the reference, and also LMD if none of `measures` is text-based."""
+        """Return `measures` and the reference, with at least one text-based measure.
+
+        LMD is added if none of `measures` is text-based.
+        """
         added = [] if any(parse(text).declaration.texts for text in measures) else ["LMD"]
         return [*measures, *added, self.reference]
 
@@ -123,7 +129,10 @@ class ContentRobustness(Audit):
 
     @property
     def _keeps_pool(self) -> bool:
-        """Return whether documents whose judgment is removed stay in the pool as unjudged documents."""
+        """Return whether documents stay in the pool when their judgment is removed.
+
+        They then stay as unjudged documents.
+        """
         return self.curve != "pool_depth"
 
     def _step(
@@ -182,7 +191,10 @@ def _advice(points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOrderRow:
-    """The correlation of a measure's order at one step with its own original order, over all repeats."""
+    """The correlation of a measure's order at one step with its own original order.
+
+    The correlation is summarised over all repeats.
+    """
 
     measure: MeasureCell
     step: Annotated[float, Heading("step")]
@@ -197,7 +209,10 @@ OWN_ORDERS = TableSchema.of(
 def _report_own_orders(
     about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[Sequence[ContentStep]]
 ) -> AuditReport:
-    """Return the table, plot and numbers on each measure's correlation with its own original order."""
+    """Return the report on each measure's correlation with its own original order.
+
+    It has a table, a plot and numbers.
+    """
     schema = OWN_ORDERS.with_columns("step", axis.column)
     rows = [
         OwnOrderRow(
@@ -244,7 +259,10 @@ def _own_title(rows: Sequence[OwnOrderRow]) -> str:
 
 
 def _verdicts(axis: Axis, points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
-    """Yield a sentence for each text-based measure, which compares its curve with the reference's."""
+    """Yield a sentence for each text-based measure.
+
+    It compares the curve of the measure with that of the reference.
+    """
     curves: dict[str, dict[float, float | None]] = {}
     for point in points:
         curves.setdefault(point.measure, {})[point.step] = point.tau.mean

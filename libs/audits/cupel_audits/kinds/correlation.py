@@ -151,7 +151,9 @@ TOPICS = TableSchema.of("topics", "Correlation by topic", TopicTauRow)
     source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.2; Yilmaz et al., SIGIR 2008 for tau AP",
 )
 class CorrelationAudit(OverTopics):
-    """Correlates the orders of runs by each pair of measures, and by one measure under each pair of aspects.
+    """Correlates the orders of runs by pairs of measures, and under pairs of aspects.
+
+    Every pair of measures is compared. The orders under a pair of aspects are by one measure.
 
     tau-b = (P - Q) / sqrt((P + Q + T) (P + Q + U)) with P concordant and Q discordant pairs of runs, T pairs
     tied by the first measure only and U by the second only. Overall tau compares means over topics. Tau by
@@ -238,7 +240,10 @@ class CorrelationAudit(OverTopics):
 
 
 def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
-    """Return all pairs of measures, then each measure with every pair of aspects that it can score."""
+    """Return all pairs of measures, then the pairs of aspects of each measure.
+
+    A measure has every pair of aspects that it can score.
+    """
     texts = dict.fromkeys(subject.about.measures)
     pairs = [MeasurePair(first=first, second=second) for first, second in combinations(texts, 2)]
     if not aspects:
@@ -255,7 +260,7 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
 
 
 def _mid_ranks(scores: RunScores) -> list[float]:
-    """Return the rank of each run, 1 for the best; tied runs share the mean of their ranks."""
+    """Return the rank of each run, 1 for the best; tied runs share their mean rank."""
     level = levels(scores.means)
     above = (level[:, None] < level[None, :]).sum(axis=1)
     ties = (level[:, None] == level[None, :]).sum(axis=1)
@@ -264,12 +269,12 @@ def _mid_ranks(scores: RunScores) -> list[float]:
 
 
 def _moves(result: CorrelationResult) -> list[float]:
-    """Return the number of ranks that each run loses from the first measure to the second."""
+    """Return the ranks that each run loses from the first measure to the second."""
     return [second - first for first, second in zip(*result["ranks"], strict=True)]
 
 
 def _largest_moves(result: CorrelationResult) -> list[int]:
-    """Return the MOVERS runs with the largest moves; runs with equal moves keep their order."""
+    """Return the MOVERS runs with the largest moves; equal moves keep their order."""
     moves = _moves(result)
     return sorted(range(len(moves)), key=lambda run: -abs(moves[run]))[:MOVERS]
 
@@ -291,7 +296,7 @@ def _pair_row(result: CorrelationResult) -> PairRow:
 
 
 def _matrix_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MatrixRow]:
-    """Yield both halves of the matrix and its diagonal, because a heat map needs all cells."""
+    """Yield both halves of the matrix and its diagonal: a heat map needs all cells."""
     known = {(result["first"], result["second"]): result for result in results}
     known |= {(second, first): result for (first, second), result in known.items()}
     measures = tuple(dict.fromkeys(about.measures))
@@ -343,7 +348,10 @@ def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> 
 
 
 def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
-    """Yield sentences on pairs of measures or of aspects; `what` is their plural noun, such as `measures`."""
+    """Yield sentences on pairs of measures or of aspects.
+
+    `what` is their plural noun, such as `measures`.
+    """
     defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
     if not defined:
         if results:
@@ -365,7 +373,7 @@ def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: 
 
 
 def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
-    """Return the two measures with their tau and the run with the largest change of rank."""
+    """Return a text on two measures: tau and the run with the largest change of rank."""
     topics = "" if result["by_topic"] is None else f", {result['by_topic']:.2f} by topic"
     run = _largest_moves(result)[0]
     first, second = (ranks[run] for ranks in result["ranks"])
@@ -374,7 +382,10 @@ def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
 
 
 def _numbers(results: Sequence[CorrelationResult]) -> dict[str, float | int | None]:
-    """Return tau, tau_by_topic, tau_ap and rbo of each pair, such as tau(FIRST,SECOND)."""
+    """Return tau, tau_by_topic, tau_ap and rbo of each pair.
+
+    An example of a name is tau(FIRST,SECOND).
+    """
     numbers: dict[str, float | int | None] = {}
     for result in results:
         pair = f"({result['first']},{result['second']})"

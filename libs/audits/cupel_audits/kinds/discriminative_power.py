@@ -1,4 +1,7 @@
-"""Audit kind `discriminative_power`: how many pairs of runs differ significantly by each measure."""
+"""Audit kind `discriminative_power`: pairs of runs that differ significantly.
+
+The audit counts the pairs by each measure.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -108,7 +111,9 @@ class PowerResult(TypedDict):
     source="Sakai, SIGIR 2006; Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.3.2",
 )
 class DiscriminativePower(OverTopics):
-    """Tests all pairs of runs by every measure with a paired bootstrap test over topics.
+    """Tests all pairs of runs by every measure with a bootstrap test.
+
+    The test is a paired bootstrap test over topics.
 
     For each pair of runs, z = x - y is the difference on each topic, and t(z) = mean / (s / sqrt(n)). B
     bootstrap samples w* are drawn with replacement from z - mean. The achieved significance level (ASL) is
@@ -251,7 +256,10 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
 
 
 def _describe_interval(agreement: Sequence[AgreementRow], most: str, fewest: str) -> str:
-    """Return a sentence on the interval of the difference of power between two measures."""
+    """Return a sentence on the interval of a difference of power.
+
+    The difference is that between two measures.
+    """
     [row] = [row for row in agreement if {row.first, row.second} == {most, fewest}]
     if row.low is None or row.high is None:
         return ""
@@ -283,7 +291,10 @@ def _undefined(results: Sequence[PowerResult]) -> Iterator[str]:
 
 
 def _numbers(rows: Sequence[PowerRow]) -> dict[str, float | int | None]:
-    """Return power(MEASURE) in percent, smallest(MEASURE), required(MEASURE), and pairs."""
+    """Return the numbers of the report by name.
+
+    They are power(MEASURE) in percent, smallest(MEASURE), required(MEASURE), and pairs.
+    """
     numbers: dict[str, float | int | None] = {}
     for row in rows:
         numbers[f"power({row.measure})"] = row.percent
@@ -324,7 +335,10 @@ def _design_rows(results: Sequence[PowerResult]) -> Iterator[DesignRow]:
 
 
 def _curve_rows(about: SubjectSummary, result: PowerResult) -> Iterator[LevelRow]:
-    """Yield the pairs by decreasing ASL; if there are more than LISTED_PAIRS, evenly spaced ones."""
+    """Yield the pairs by decreasing ASL.
+
+    If there are more than LISTED_PAIRS, evenly spaced ones are yielded.
+    """
     levels = result.get("asl", [])
     pairs = list(combinations(about.runs, 2))
     order = sorted(range(len(levels)), key=lambda pair: -levels[pair])

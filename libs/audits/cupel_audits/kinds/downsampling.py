@@ -111,7 +111,10 @@ class Downsampling(Audit):
         return list(judgment_samples.uniform(rng, judged, self.ratios, nested=self.nested))
 
     def _evaluators(self, evaluator: Evaluator, samples: Sequence[Mask]) -> Iterator[Evaluator]:
-        """Yield an evaluator for each sample; nested samples are scored together, which is faster."""
+        """Yield an evaluator for each sample.
+
+        Nested samples are scored together, which is faster.
+        """
         if self.nested or self.method == "stratified":
             yield from evaluator.nested_samples(samples, self.aspect, pooled=True)
         else:

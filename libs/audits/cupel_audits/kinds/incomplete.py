@@ -1,4 +1,7 @@
-"""Audit kind `incomplete`: judgments missing at random (Hui, PIKM 2014, section 3.3)."""
+"""Audit kind `incomplete`: judgments missing at random.
+
+Source: Hui, PIKM 2014, section 3.3.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +28,9 @@ STEPS = tuple(float(percent) for percent in range(100, 0, -5))
     source="Hui, PIKM 2014, section 3.3",
 )
 class Incomplete(Audit):
-    """Removes relevant and non-relevant judgments at random, in small steps, and ranks the runs again.
+    """Removes judgments at random, in small steps, and ranks the runs again.
+
+    Relevant and non-relevant judgments are removed.
 
     At p per cent, max(1, floor(p n / 100)) of the n relevant documents of a topic keep all their judgments.
     Of the m judged non-relevant documents, max(10, floor(p m / 100)) do, at most m. A document is relevant if
@@ -75,7 +80,10 @@ class Incomplete(Audit):
 
 
 def two_strata(subject: AuditSubject) -> Judged:
-    """Return all judged documents, with grade 1 if relevant (see `pools.relevant`) and 0 otherwise."""
+    """Return all judged documents, with a grade of 1 if relevant and 0 otherwise.
+
+    For the meaning of relevant see `pools.relevant`.
+    """
     judged = Judged.of(subject, None)
     is_relevant = relevant(subject)[judged.document]
     return replace(judged, grade=is_relevant.astype(np.int64), relevant=is_relevant)

@@ -15,7 +15,9 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
     source="Zobel, SIGIR 1998; Buckley, Dimmick, Soboroff and Voorhees, Information Retrieval 2007",
 )
 class LeaveOneRunOut(LeaveOut):
-    """Removes the judgments that only one run contributed, for each run in turn, and ranks all runs again.
+    """Removes the judgments that only one run contributed, and ranks all runs again.
+
+    This is done for each run in turn.
 
     A run is the only contributor of a judged document if the document is among the first `depth` of this run
     and of no other run. Without the run, the document would not have been judged, so its judgment is removed.

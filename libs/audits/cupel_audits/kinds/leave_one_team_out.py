@@ -1,4 +1,7 @@
-"""Audit kind `leave_one_team_out`: teams that were not pooled (Buckley et al., 2007)."""
+"""Audit kind `leave_one_team_out`: teams that were not pooled.
+
+Source: Buckley et al., 2007.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +19,9 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
     source="Buckley, Dimmick, Soboroff and Voorhees, Information Retrieval 2007; Voorhees, CIKM 2018",
 )
 class LeaveOneTeamOut(LeaveOut):
-    """Removes the judgments that only one team contributed, for each team in turn, and ranks all runs again.
+    """Removes the judgments that only one team contributed, and ranks all runs again.
+
+    This is done for each team in turn.
 
     It works like `leave_one_run_out`, but leaves out all runs of a team together. A document loses its
     judgment if it is among the first `depth` of some run of the team and of no run of another team. Runs of

@@ -1,4 +1,7 @@
-"""Audit kind `pool_depth`: judgments of shallower pools (Hui, PIKM 2014, section 3.2)."""
+"""Audit kind `pool_depth`: judgments of shallower pools.
+
+Source: Hui, PIKM 2014, section 3.2.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +49,7 @@ class PoolDepthTrial(SampleStep):
     source="Hui, PIKM 2014, section 3.2",
 )
 class PoolDepth(Audit):
-    """Keeps only the judgments that a shallower pool would have, and ranks the runs again.
+    """Keeps only the judgments that a shallower pool would have, and ranks runs again.
 
     The pool of depth k is the union of the first k documents of all runs of a topic. For each k, the report
     gives the mean over topics of |pool_k| / |pool_K|, where K is the deepest depth. It gives the same share
@@ -67,7 +70,10 @@ class PoolDepth(Audit):
         return self.deepest
 
     def trials(self, subject: AuditSubject) -> int:
-        """Return the number of depths: all from 1 to the deepest rank of any run, at most `deepest`."""
+        """Return the number of depths.
+
+        The depths are all from 1 to the deepest rank of any run, at most `deepest`.
+        """
         return min(self.deepest, find_last_rank(tops_of(subject)))
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[PoolDepthTrial]:
@@ -109,7 +115,10 @@ class PoolDepth(Audit):
 
 
 def _mean_share(part: Ints, total: Ints) -> float | None:
-    """Return the mean of part / total over the topics whose total is not 0; None if all totals are 0."""
+    """Return the mean of part / total over the topics whose total is not 0.
+
+    The result is None if all totals are 0.
+    """
     shares = [a / b for a, b in zip(part.tolist(), total.tolist(), strict=True) if b]
     return math.fsum(shares) / len(shares) if shares else None
 
@@ -193,7 +202,10 @@ def _numbers(pools: Sequence[PoolRow]) -> dict[str, float | int | None]:
 
 
 def _shallowest_strong(points: Sequence[CurvePoint]) -> float | None:
-    """Return the depth down to which tau of every measure is at least STRONG; None if it is never."""
+    """Return the depth down to which tau of every measure is at least STRONG.
+
+    The result is None if no depth fulfils this.
+    """
     taus: dict[float, list[float | None]] = {}
     for point in points:  # points are sorted by depth, deepest first
         taus.setdefault(point.step, []).append(point.tau.mean)
@@ -202,7 +214,10 @@ def _shallowest_strong(points: Sequence[CurvePoint]) -> float | None:
 
 
 def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepest: int) -> Iterator[str]:
-    """Yield a sentence on the shallowest pool down to which tau of every measure is at least STRONG."""
+    """Yield a sentence on the shallowest pool with a high tau of every measure.
+
+    It is the pool down to which tau of every measure is at least STRONG.
+    """
     shallowest = _shallowest_strong(points)
     for row in pools:
         if row.depth == shallowest and row.share is not None and row.relevant is not None:

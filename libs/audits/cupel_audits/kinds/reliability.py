@@ -1,4 +1,7 @@
-"""Audit kind `reliability`: how reliably the topics measure differences between runs, and their scores."""
+"""Audit kind `reliability`: how reliably the topics measure the runs.
+
+It is about the differences between runs, and about their scores.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +61,10 @@ class ReliabilityResult(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityRow:
-    """One coefficient of one measure on the audited topics, and the topics needed for the target value."""
+    """One coefficient of one measure on the audited topics.
+
+    The row also has the topics needed for the target value.
+    """
 
     measure: MeasureCell
     coefficient: Annotated[str, Heading("coefficient", "E rho^2: differences between runs; Phi: scores")]
@@ -109,7 +115,9 @@ CURVE = TableSchema.of("curve", "Reliability by number of topics", CoefficientRo
     source="Urbano, Marrero and Martin, SIGIR 2013; Brennan, Generalizability Theory, 2001",
 )
 class Reliability(OverTopics):
-    """Divides the variance of scores into components, and extrapolates to other numbers of topics.
+    """Divides the variance of scores into components.
+
+    It also extrapolates to other numbers of topics.
 
     The variances are estimated from the mean squares (MS) of a two-way analysis of variance with S runs and n
     topics. The variance of the residual is e = MS(residual), that of runs is s = (MS(runs) - e) / n, and that
@@ -244,7 +252,10 @@ def _component_rows(result: ReliabilityResult) -> Iterator[ComponentRow]:
 
 
 def _curve_rows(result: ReliabilityResult) -> Iterator[CoefficientRow]:
-    """Yield the coefficients for each number of topics, in ascending order of the numbers."""
+    """Yield the coefficients for each number of topics.
+
+    The numbers are in ascending order.
+    """
     for name, coefficient in COEFFICIENTS.items():
         for topics, (value, low, high) in sorted(dict(result["curve"][name]).items()):
             yield CoefficientRow(
@@ -307,7 +318,10 @@ def _advice(rows: Sequence[ReliabilityRow], target: float) -> Iterator[str]:
 
 
 def _curve_title(rows: Sequence[ReliabilityRow]) -> str:
-    """Return the range of both coefficients over the measures, on the topics of the collection."""
+    """Return the range of both coefficients over the measures.
+
+    The coefficients are those on the topics of the collection.
+    """
     if not rows:
         return "Reliability is undefined for every measure"
     clauses = []

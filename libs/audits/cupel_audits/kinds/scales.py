@@ -1,4 +1,4 @@
-"""Audit kind `scales`: significant differences by a test of ranks and by a test of means."""
+"""Audit kind `scales`: significant differences by tests of ranks and of means."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -164,7 +164,9 @@ PLOTS = tuple(
     source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.3; Demšar, JMLR 2006; Romano and Wolf 2005",
 )
 class Scales(OverTopics):
-    """Tests all pairs of runs by ranks and by means, and reports the scale type of each measure.
+    """Tests all pairs of runs by ranks and by means.
+
+    The report gives the scale type of each measure.
 
     By ranks: Nemenyi's or Conover's test of mean ranks with topics as blocks, after Friedman's test. By
     means: the studentised step-down max-T test.
@@ -255,16 +257,16 @@ class Scales(OverTopics):
 
 
 def _score_levels(scores: RunScores) -> Floats:
-    """Replace the scores by numbers with the same order and the same ties, float64[topics, runs]."""
+    """Return numbers with the order and ties of the scores, float64[topics, runs]."""
     if not scores.exact and scores.undefined is not None:
         return scores.values  # the test rejects these values and gives the reason
     return levels(_flatten(scores)).astype(np.float64).reshape(scores.values.shape)
 
 
 def _squarable(scores: RunScores) -> Floats:
-    """Return the scores, float64[topics, runs], scaled down if their squares would overflow.
+    """Return the scores, scaled down if their squares would overflow.
 
-    Exact scores are then divided by the largest absolute value.
+    The scores are float64[topics, runs]. Exact scores are then divided by the largest absolute value.
     """
     if scores.undefined is None or not scores.exact:
         return scores.values
@@ -292,7 +294,7 @@ def _summarise(test: AllPairs | MaxT) -> PairTest:
 
 
 def _group_letters(test: BlockedRanks) -> list[str]:
-    """Return the letters of the groups of each run; a is the group of the best mean rank."""
+    """Return the letters of each run's groups; a is the group of the best mean rank."""
     order = np.argsort(test.mean_ranks, kind="stable")
     place = np.argsort(order)
     first, second = place[test.first[test.differs]], place[test.second[test.differs]]
@@ -348,7 +350,10 @@ def _caution(row: ScaleTestRow) -> str:
 
 
 def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
-    """Yield a sentence for each group of measures that find the same pairs, at least one."""
+    """Yield a sentence for each group of measures that find the same pairs.
+
+    Only groups that find at least one pair have a sentence.
+    """
     measures_by_pairs: dict[tuple[str, str], list[str]] = {}
     for side in (0, 1):
         for result in results:
@@ -418,7 +423,7 @@ def _mean_rank_rows(about: SubjectSummary, result: ScalesResult) -> Iterator[Mea
 
 
 def _rank_plots(ranks: Sequence[MeanRankRow], test: str, alpha: float) -> Iterator[Plot]:
-    """Yield the critical-difference diagram of each measure; nothing without mean ranks."""
+    """Yield the critical-difference diagram of each measure that has mean ranks."""
     if not ranks:
         return
     caption = (
@@ -443,7 +448,10 @@ def _rank_plots(ranks: Sequence[MeanRankRow], test: str, alpha: float) -> Iterat
 
 
 def _rank_title(ranks: Sequence[MeanRankRow]) -> str:
-    """Return how many runs are not significantly different from that with the best mean rank."""
+    """Return how many runs are not significantly different from the best run.
+
+    The best run is that with the best mean rank.
+    """
     groups_by_measure: dict[str, list[set[str]]] = {}
     for row in ranks:
         groups_by_measure.setdefault(row.measure, []).append(set(row.groups.split()))

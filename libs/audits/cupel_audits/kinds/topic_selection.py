@@ -1,4 +1,7 @@
-"""Audit kind `topic_selection`: topics that a text-based measure needs (Hui, PIKM 2014, section 5.4)."""
+"""Audit kind `topic_selection`: topics that a text-based measure needs.
+
+It follows Hui (PIKM 2014, section 5.4).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +44,10 @@ class TopicsTrial(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionPoint:
-    """The tau of two orders of runs: by scores on the first topics of a selection, and by the reference."""
+    """The tau between the order of runs on selected topics and the reference order.
+
+    The first order is by scores on the first topics of a selection.
+    """
 
     way: Annotated[
         str,
@@ -86,11 +92,12 @@ READING = (
     source="Hui, PIKM 2014, section 5.4",
 )
 class TopicSelection(Audit):
-    """Selects topics one by one, and ranks the runs by a text-based measure on these topics alone.
+    """Selects topics one by one, and ranks the runs by a text-based measure on them.
 
-    Each step adds the topic that maximises tau-b between the mean scores of the runs by `measure` over the
-    selected topics and their mean scores by the classic measure `reference` over all topics, both under all
-    judgments. Topics with the same tau are added in the order of their ids.
+    The measure is computed on the selected topics alone. Each step adds the topic that maximises tau-b
+    between the mean scores of the runs by `measure` over the selected topics and their mean scores by the
+    classic measure `reference` over all topics, both under all judgments. Topics with the same tau are added
+    in the order of their ids.
 
     Trial 0 is the selection. Each further trial draws a random order of the topics as a baseline. It also
     selects topics with a random half of the runs, and reports tau over the other half, if there are at least
@@ -155,7 +162,10 @@ FEWEST_RUNS = 6
 
 
 def _points(results: Mapping[int, TopicsTrial]) -> Iterator[SelectionPoint]:
-    """Yield a point for each number of topics: the selection, the random orders, then the other runs."""
+    """Yield a point for each number of topics in each way of choosing them.
+
+    The selection comes first, then the random orders, then the other runs.
+    """
     ways = (
         (SELECTED, [trial["taus"] for number, trial in results.items() if number == 0]),
         (RANDOM, [trial["taus"] for number, trial in results.items() if number]),
@@ -172,7 +182,10 @@ def _topic_rows(about: SubjectSummary, selection: TopicsTrial) -> Iterator[Selec
 
 
 def _best(points: Sequence[SelectionPoint], way: str) -> SelectionPoint | None:
-    """Return the point with the highest tau, the first one if there are several; None without tau."""
+    """Return the point with the highest tau, or None if no point has a tau.
+
+    If several points have the highest tau, the first one is returned.
+    """
     defined = [point for point in points if point.way == way and point.tau.mean is not None]
     return max(defined, key=lambda point: point.tau.mean or 0.0, default=None)
 

@@ -1,4 +1,7 @@
-"""Audit kind `unlabelled_systems`: runs that were not pooled (Hui, PIKM 2014, section 3.4)."""
+"""Audit kind `unlabelled_systems`: runs that were not pooled.
+
+It follows Hui (PIKM 2014, section 3.4).
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +44,10 @@ READING = (
 
 
 class MeanLosses(NamedTuple):
-    """The mean score loss of the runs left out of the pool, and that of the other runs; a list in JSON."""
+    """The mean score losses of the runs left out of the pool and of the other runs.
+
+    It is serialised to JSON as a list.
+    """
 
     out: float
     left: float
@@ -64,12 +70,12 @@ class UnlabelledStep(SampleStep):
     source="Hui, PIKM 2014, section 3.4",
 )
 class UnlabelledSystems(Audit):
-    """Leaves random runs (unlabelled systems) out of the pool, and ranks all runs again.
+    """Leaves random runs out of the pool, and ranks all runs again.
 
-    At p per cent, max(1, min(S - 1, floor(p S / 100))) of S runs are left out. Judged documents keep their
-    judgments if at least one remaining run has them among its first `depth`. A repeat draws one random order
-    of the runs and leaves out the first runs of this order, so a run left out at one percentage is left out
-    at all larger percentages.
+    The runs that are left out are called unlabelled systems. At p per cent, max(1, min(S - 1, floor(p S /
+    100))) of S runs are left out. Judged documents keep their judgments if at least one remaining run has
+    them among its first `depth`. A repeat draws one random order of the runs and leaves out the first runs of
+    this order, so a run left out at one percentage is left out at all larger percentages.
     """
 
     percents: Percents = setting(STEPS, "percentages of the runs to leave out")
@@ -154,7 +160,10 @@ def _judged_outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[st
 
 
 def count_removed(n_runs: int, percents: Sequence[float]) -> list[int]:
-    """Return the number of runs to leave out at each percentage, such as 2 of 48 runs at 5%."""
+    """Return the number of runs to leave out at each percentage.
+
+    For example, 2 of 48 runs are left out at 5%.
+    """
     return [max(1, min(n_runs - 1, int(shares(percent, np.array([n_runs]))[0]))) for percent in percents]
 
 
@@ -166,7 +175,10 @@ def _mean_losses(losses: Floats, order: Ints, n_removed: int) -> MeanLosses:
 
 @dataclass(frozen=True, kw_only=True)
 class BiasRow:
-    """The mean loss of score of runs left out of the pool and of the other runs, by one measure."""
+    """The mean score loss of runs left out and of the other runs, by one measure.
+
+    The first mean is over the runs left out of the pool.
+    """
 
     measure: MeasureCell
     percent: Annotated[float, Heading("runs left out of the pool, in per cent", "drawn at random")]

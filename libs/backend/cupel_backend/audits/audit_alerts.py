@@ -1,4 +1,7 @@
-"""Alerts: bounds on numbers of audit reports, checked against the newest audit of a kind."""
+"""Alerts: bounds on numbers of audit reports.
+
+They are checked against the newest audit of a kind.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,7 +58,10 @@ def add(
     below: float | None = None,
     above: float | None = None,
 ) -> Alert:
-    """Add a rule that raises an alert when a number of a report is out of bounds. Organisers only."""
+    """Add a rule that raises an alert when a number of a report is out of bounds.
+
+    Only organisers may add rules.
+    """
     if kind not in KINDS:
         raise ALERT_INVALID(f"kind: unknown audit kind {kind!r}; use one of {', '.join(KINDS)}")
     if KINDS[kind].needs_texts:
@@ -104,7 +110,10 @@ def check_all(system: System) -> int:
 
 
 def check_track(connection: Connection, track_id: int, now: datetime) -> None:
-    """Check the rules of one track that are not yet checked, in the caller's transaction."""
+    """Check the rules of one track that are not yet checked.
+
+    The results are written in the caller's transaction.
+    """
     rows = connection.execute(_select_unchecked().where(alerts.c.track_id == track_id)).all()
     insert_new(connection, alarms, [_check_rule(row, now) for row in rows])
 
@@ -123,7 +132,10 @@ def _check_rule(row: Row[Any], now: datetime) -> dict[str, Any]:
 
 
 def _select_unchecked() -> Select[Any]:
-    """Select the rules that are not yet checked against the newest audit of their kind, with this audit."""
+    """Select the rules not yet checked against the newest audit of their kind.
+
+    Each row also has this audit.
+    """
     other = audit_rows.alias()
     newest = select(func.max(other.c.id)).where(
         other.c.track_id == alerts.c.track_id,

@@ -124,8 +124,9 @@ def _read_input(connection: Connection, id: str) -> _AuditInput:
 
 
 def _prepare(system: System, inputs: _AuditInput) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
-    """Store the subject; return its summary, its blob key, the number of trials, and the trials of each part.
+    """Store the subject, and divide the trials into parts.
 
+    Returns the summary of the subject, its blob key, the number of trials, and the trials of each part.
     Raises AuditError if the subject cannot be audited.
     """
     audit, track = read_audit(inputs.audit.kind, inputs.audit.parameters), inputs.track
@@ -178,7 +179,10 @@ def _queue_parts(
     trials: int,
     parts: tuple[range, ...],
 ) -> None:
-    """Finish the job. Unless the audit was cancelled, write the prepared subject and queue its parts."""
+    """Finish the job; write the prepared subject and queue its parts.
+
+    The subject is not written, and no parts are queued, if the audit was cancelled.
+    """
     id, now = inputs.audit.id, system.now()
     job_requests = [
         audit_requests.build_job_request(
@@ -210,7 +214,10 @@ def _queue_parts(
 
 
 def _refuse(system: System, claim: Claim, inputs: _AuditInput, error: AuditError) -> None:
-    """Record why the subject cannot be audited, and finish the job, because a retry would not help."""
+    """Record why the subject cannot be audited, and finish the job.
+
+    A retry would not help.
+    """
     statement = update(audit_rows).where(audit_rows.c.id == inputs.audit.id)
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())
@@ -226,10 +233,10 @@ def _finish_job(system: System, claim: Claim) -> None:
 
 
 def run_part(system: System, claim: Claim) -> None:
-    """Handle a claimed job: run the remaining trials of a part, or postpone it when urgent work waits.
+    """Handle a claimed job: run the remaining trials of a part.
 
-    Results are stored in both cases. Raises `jobs.JobPostponed` if the part is postponed, and
-    `jobs.LeaseLost`.
+    The part is postponed when urgent work waits. Results are stored in both cases. Raises `jobs.JobPostponed`
+    if the part is postponed, and `jobs.LeaseLost`.
     """
     id, number = claim.payload["audit"], claim.payload["part"]
     matches = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
@@ -260,9 +267,9 @@ def run_part(system: System, claim: Claim) -> None:
 def _run_until_interrupted(
     system: System, claim: Claim, inputs: _AuditInput, trials: list[int]
 ) -> Iterator[tuple[int, Any]]:
-    """Run trials until urgent work waits or the audit is cancelled; yield each trial with its result.
+    """Run trials until urgent work waits or the audit is cancelled.
 
-    At least one trial is run, unless the audit was cancelled before.
+    Yields each trial with its result. At least one trial is run, unless the audit was cancelled before.
     """
     if inputs.audit.cancelled_at is not None or not trials:
         return
@@ -286,9 +293,10 @@ def _is_cancelled(system: System, id: str) -> bool:
 
 
 def _load_subject(blobs: Blobs, inputs: _AuditInput) -> AuditSubject:
-    """Return the prepared subject; raise AuditError if its topics are not those of the qrels.
+    """Return the prepared subject.
 
-    Earlier releases prepared subjects that included topics without judgments.
+    Raises AuditError if its topics are not those of the qrels. Earlier releases prepared subjects that
+    included topics without judgments.
     """
     other = None if inputs.other is None else inputs.other.blob
     subject = _unpack_subject(blobs, inputs.audit.subject_blob, inputs.version.blob, other)
@@ -300,7 +308,10 @@ def _load_subject(blobs: Blobs, inputs: _AuditInput) -> AuditSubject:
 
 @lru_cache(maxsize=1)
 def _unpack_subject(blobs: Blobs, key: str, version: str, other: str | None) -> AuditSubject:
-    """Unpack a subject. The last subject is cached, because parts of an audit run one after another."""
+    """Unpack a subject.
+
+    The last subject is cached, because parts of an audit run one after another.
+    """
     compared = None if other is None else evaluations.load_qrels(blobs, other)
     return subject_files.unpack(blobs.get(key), evaluations.load_qrels(blobs, version), compared)
 
@@ -393,11 +404,11 @@ def export_table(result: Result, name: str) -> str:
 
 
 def conclude(system: System, id: str) -> bool:
-    """Store the summary of an audit once all its parts are done; return whether this call stored it.
+    """Store the summary of an audit once all its parts are done.
 
-    Call it after every event that may complete the audit. The scheduler makes up for missed calls. If the
-    report cannot be computed, the error is stored as a problem of the audit. So the scheduler does not retry
-    it forever.
+    Returns whether this call stored it. Call it after every event that may complete the audit. The scheduler
+    makes up for missed calls. If the report cannot be computed, the error is stored as a problem of the
+    audit. So the scheduler does not retry it forever.
     """
     with reading(system.engine) as connection:
         row = connection.execute(_select_due().where(audit_rows.c.id == id)).first()
@@ -430,14 +441,20 @@ def _summarise(result: Result) -> dict[str, Any]:
 
 
 def conclude_all(system: System) -> int:
-    """Call `conclude` for every audit that is due, in case a worker died before its call."""
+    """Call `conclude` for every audit that is due.
+
+    This is needed when a worker died before its call.
+    """
     with reading(system.engine) as connection:
         ids = [row.id for row in connection.execute(_select_due())]
     return sum(conclude(system, id) for id in ids)
 
 
 def _select_due() -> Any:
-    """Select the audits to conclude: all parts are done, and the audit is neither concluded nor cancelled."""
+    """Select the audits to conclude.
+
+    All their parts are done, and they are neither concluded nor cancelled.
+    """
     open_parts = exists().where(
         audit_parts.c.audit_id == audit_rows.c.id,
         job_rows.c.id == audit_parts.c.job_id,

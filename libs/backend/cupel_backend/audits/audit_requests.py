@@ -58,7 +58,10 @@ AUDIT_PROBLEM = findings.declare(
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryPoint:
-    """The value of a number in the report of one audit. at: time at which the audit was concluded."""
+    """The value of a number in the report of one audit.
+
+    at: time at which the audit was concluded.
+    """
 
     audit: str
     value: float | None
@@ -236,7 +239,10 @@ def _check_kind(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
 def _resolve_measures(
     system: System, track: Row[Any], versions: Sequence[Row[Any]], measures: Sequence[str]
 ) -> tuple[Any, ...]:
-    """Return the canonical texts of the measures, then a sentence for each measure that is uncomputable."""
+    """Return the canonical texts of the measures, then the problems.
+
+    There is a sentence for each measure that is uncomputable.
+    """
     try:
         declared = tracks.parse_aspects(track), track.label_sets or {}
         texts = tuple(tracks.parse_plan(measures, *declared) if measures else track.measures)
@@ -262,7 +268,10 @@ def _require_quota(connection: Connection, track: Row[Any]) -> None:
 
 
 def find_track(connection: Connection, principal: Principal, name: str) -> Row[Any]:
-    """Return the row of a track whose audits the caller may manage; raises NotFound or Forbidden."""
+    """Return the row of a track whose audits the caller may manage.
+
+    Raises NotFound or Forbidden.
+    """
     row = tracks.find(connection, name)
     if not tracks.is_organiser(principal, row):
         raise AUDIT_FORBIDDEN(f"the track {name!r} belongs to team {row.team}")
@@ -270,9 +279,9 @@ def find_track(connection: Connection, principal: Principal, name: str) -> Row[A
 
 
 def cancel(system: System, principal: Principal, id: str) -> AuditView:
-    """Cancel an audit: remove its queued jobs and stop its running parts. Finished trials are kept.
+    """Cancel an audit: remove its queued jobs and stop its running parts.
 
-    Raises Conflict if the audit is done or failed. Repeating this has no effect.
+    Finished trials are kept. Raises Conflict if the audit is done or failed. Repeating this has no effect.
     """
     with writing(system.engine) as connection:
         row = _find_manageable(connection, principal, id)
@@ -322,7 +331,10 @@ def _find_manageable(connection: Connection, principal: Principal, id: str) -> R
 
 
 def get(system: System, principal: Principal, id: str) -> AuditView:
-    """Return an audit; raise NotFound unless the caller may see the leaderboards of its qrels versions."""
+    """Return an audit.
+
+    Raises NotFound unless the caller may see the leaderboards of its qrels versions.
+    """
     with reading(system.engine) as connection:
         return build_view(connection, find_visible(connection, principal, id))
 
@@ -349,7 +361,10 @@ def list_(
 def read_history(
     system: System, principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
 ) -> tuple[HistoryPoint, ...]:
-    """Return the values of a number in the reports of the newest `limit` audits of a kind, oldest first."""
+    """Return the values of a number in the reports of audits of a kind, oldest first.
+
+    The newest `limit` audits are read.
+    """
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = _restrict_to_visible(select_audits(), principal, row)
@@ -369,7 +384,10 @@ def read_history(
 
 
 def _restrict_to_visible(query: Select[Any], principal: Principal, track: Row[Any]) -> Select[Any]:
-    """Restrict a query to the track's audits of versions whose leaderboards the caller may see."""
+    """Restrict a query to those audits of the track that the caller may see.
+
+    These are the audits of versions whose leaderboards the caller may see.
+    """
     query = query.where(audit_rows.c.track_id == track.id)
     if tracks.is_organiser(principal, track):
         return query
@@ -382,7 +400,10 @@ def _read_audit(connection: Connection, id: str) -> Row[Any]:
 
 
 def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
-    """Return an audit as a row of `select_audits`; raise NotFound unless the caller may see it."""
+    """Return an audit as a row of `select_audits`.
+
+    Raises NotFound unless the caller may see the audit.
+    """
     track = connection.execute(
         select(track_rows)
         .join(audit_rows, audit_rows.c.track_id == track_rows.c.id)

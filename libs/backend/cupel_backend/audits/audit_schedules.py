@@ -1,8 +1,9 @@
-"""Schedules: repeated audits, by a cron expression, for every new qrels version, or for every N new runs.
+"""Schedules: repeated requests for audits.
 
-A schedule requests one audit for each slot: a due time, a qrels version, or a number of runs. Slots missed
-while no scheduler ran are combined into one. A slot is unique in the table of audits. So no audit is
-requested twice, even if two schedulers run, or if a scheduler dies before it updates the schedule.
+Audits are repeated by a cron expression, for every new qrels version, or for every N new runs. A schedule
+requests one audit for each slot: a due time, a qrels version, or a number of runs. Slots missed while no
+scheduler ran are combined into one. A slot is unique in the table of audits. So no audit is requested twice,
+even if two schedulers run, or if a scheduler dies before it updates the schedule.
 """
 
 import logging
@@ -137,12 +138,12 @@ def remove(system: System, principal: Principal, id: str) -> None:
 
 
 def compute_next_run(cron: str, zone: str, after: datetime) -> datetime:
-    """Return the first time later than `after`, in UTC, that a cron expression matches in a time zone.
+    """Return the first time after `after` that a cron expression matches, in UTC.
 
-    Clock changes are handled as in Debian's cron. If the change skips a fixed time of day, the expression
-    matches right after the change. If the change repeats a fixed time, the expression matches once.
-    Expressions for every hour or minute match at equal intervals of elapsed time.
-    Raises Invalid for an invalid expression or zone.
+    The expression is read in the time zone `zone`. Clock changes are handled as in Debian's cron. If the
+    change skips a fixed time of day, the expression matches right after the change. If the change repeats a
+    fixed time, the expression matches once. Expressions for every hour or minute match at equal intervals of
+    elapsed time. Raises Invalid for an invalid expression or zone.
     """
     try:
         local = after.astimezone(ZoneInfo(zone))
@@ -180,7 +181,10 @@ def request_due_audits(system: System) -> int:
 
 
 def _find_due_slot(connection: Connection, row: Row[Any], now: datetime) -> tuple[str, dict[str, Any]] | None:
-    """Return the due slot of a schedule and the new values of its row, or None if no audit is due."""
+    """Return the due slot of a schedule and the new values of its row.
+
+    Returns None if no audit is due.
+    """
     if row.cron is not None:
         if row.due_at > now:
             return None
@@ -195,7 +199,10 @@ def _find_due_slot(connection: Connection, row: Row[Any], now: datetime) -> tupl
 
 
 def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, Any]) -> bool:
-    """Request the audit of a slot unless it exists; update the schedule; return whether it was requested."""
+    """Request the audit of a slot unless it exists, and update the schedule.
+
+    Returns whether the audit was requested.
+    """
     is_requested, problem = False, None
     caller = Principal(row.track_team, TokenScope.ORGANISER)
     try:
@@ -218,7 +225,10 @@ def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, A
 
 
 def _read_trigger(connection: Connection, track: Row[Any], every_runs: int | None) -> int:
-    """Return the number that triggers a schedule without cron: the current version or the number of runs."""
+    """Return the number that triggers a schedule without cron.
+
+    This is the current version or the number of runs.
+    """
     if every_runs is None:
         return track.current or 0
     counted = select(func.count(distinct(submissions.c.run_id))).where(submissions.c.track_id == track.id)

@@ -1,4 +1,4 @@
-"""Subjects of audits: the audited submissions of a track and their names in reports."""
+"""Subjects of audits: the audited submissions of a track and their report names."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,10 +26,11 @@ class AuditedSubmission:
 def select_submissions(
     connection: Connection, track: Row[Any], version: Row[Any], ids: Sequence[str]
 ) -> tuple[list[AuditedSubmission], list[str]]:
-    """Return the submissions to audit under `version`, ordered by name, and a sentence for each problem.
+    """Return the submissions to audit under `version`, and the problems.
 
-    ids: submission ids (default: all submissions that are scored and not withdrawn). A run that was submitted
-    several times is audited once.
+    The submissions are ordered by name. There is a sentence for each problem. ids: submission ids (default:
+    all submissions that are scored and not withdrawn). A run that was submitted several times is audited
+    once.
     """
     query = (
         select(submissions.c.id, submissions.c.run_id, submissions.c.team, submissions.c.name, runs.c.tag)

@@ -31,7 +31,10 @@ class PartsProgress:
 
 @dataclass(frozen=True)
 class PartFailure:
-    """A part whose job is dead, with its last error. Part 0 is the preparation of the subject."""
+    """A part whose job is dead, with its last error.
+
+    Part 0 is the preparation of the subject.
+    """
 
     part: int
     error: str
@@ -40,7 +43,10 @@ class PartFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class RaisedAlert:
-    """An alert that an audit raised, because a number is less than `below` or greater than `above`."""
+    """An alert that an audit raised, because a number is out of bounds.
+
+    The number is less than `below` or greater than `above`.
+    """
 
     alert: str
     number: str
@@ -113,7 +119,10 @@ def build_view(connection: Connection, row: Row[Any]) -> AuditView:
 
 
 def build_views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[AuditView, ...]:
-    """Build the views of audits from rows of `select_audits`, with a constant number of queries."""
+    """Build the views of audits from rows of `select_audits`.
+
+    The number of queries is constant.
+    """
     ids = [row.id for row in rows]
     parts = {counts.audit_id: counts for counts in connection.execute(_select_part_counts(ids))}
     failures, raised = _read_failures(connection, ids), _read_raised_alerts(connection, ids)
@@ -123,7 +132,7 @@ def build_views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Audit
 
 
 def _select_part_counts(ids: Sequence[str]) -> Select[Any]:
-    """Select the number of parts in each state and the number of finished trials, by audit."""
+    """Select the numbers of parts in each state and of finished trials, by audit."""
     states = {name: func.count().filter(state).label(f"parts_{name}") for name, state in JOB_STATES.items()}
     done = func.sum(audit_parts.c.done).label("trials")
     return (

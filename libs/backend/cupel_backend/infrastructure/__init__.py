@@ -1,1 +1,4 @@
-"""Infrastructure: settings, database, object store, queue, metrics, check processes."""
+"""Infrastructure: settings, database, object store, queue, metrics, checks.
+
+The checks run in their own processes.
+"""

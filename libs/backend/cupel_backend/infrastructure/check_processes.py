@@ -55,7 +55,10 @@ class _CheckProcess:
         return self._turns > 0 and self._process.poll() is None
 
     def check(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-        """Return the verdict. If the process ended, return the reason under the key `killed`."""
+        """Return the verdict on the file that `request` names.
+
+        If the process ended, the reason is returned under the key `killed`.
+        """
         self._turns -= 1
         try:
             self._send(request)
@@ -117,10 +120,11 @@ class Checkers:
             self._free.put(None)
 
     def check(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the file that `request` names and return the verdict (see upload_checker.py).
+        """Check the file that `request` names and return the verdict.
 
-        Raises Invalid (check-ended) if the process failed or exceeded a limit. Raises Unavailable if no
-        process became free in time, or if the process could not store its output.
+        See upload_checker.py for verdicts. Raises Invalid (check-ended) if the process failed or exceeded a
+        limit. Raises Unavailable if no process became free in time, or if the process could not store its
+        output.
         """
         deadline = monotonic() + self._settings.checker_seconds
         with self._borrow(deadline) as process:
@@ -144,7 +148,10 @@ class Checkers:
             self._free.put(_keep_if_usable(checker))
 
     def close(self) -> None:
-        """End the idle processes. A busy process ends together with the thread that started it."""
+        """End the idle processes.
+
+        A busy process ends together with the thread that started it.
+        """
         while True:
             try:
                 checker = self._free.get_nowait()
@@ -156,7 +163,10 @@ class Checkers:
 
 
 def _keep_if_usable(checker: _CheckProcess | None) -> _CheckProcess | None:
-    """Return the process if it can check another file. Otherwise end it and return None."""
+    """Return the process if it can check another file.
+
+    Otherwise the process is ended, and None is returned.
+    """
     if checker is None or checker.usable:
         return checker
     checker.end()

@@ -28,10 +28,11 @@ def utc_now() -> datetime:
 
 
 class SharedClock:
-    """This machine's clock, corrected by its measured difference from a reference clock.
+    """This machine's clock, corrected to agree with a reference clock.
 
-    If the reference clock does not answer, the last measured difference is used. Threads may share the clock.
-    While one thread measures, the other threads do not wait.
+    The correction is the measured difference between the clocks. If the reference clock does not answer, the
+    last measured difference is used. Threads may share the clock. While one thread measures, the other
+    threads do not wait.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Database engines, transactions, migrations and list pages, for SQLite and PostgreSQL."""
+"""Database engines, transactions, migrations and list pages.
+
+SQLite and PostgreSQL are supported.
+"""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,22 +71,29 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ListPage(Generic[T]):
-    """A page of a list in a stable order. next: cursor of the next page, or None on the last page."""
+    """A page of a list in a stable order.
+
+    next: cursor of the next page, or None on the last page.
+    """
 
     items: tuple[T, ...]
     next: str | None
 
 
 def new_id(prefix: str) -> str:
-    """Return a new id such as `sub_<uuid7 hex>`, which sorts by creation time and cannot be guessed."""
+    """Return a new id such as `sub_<uuid7 hex>`.
+
+    Ids sort by creation time and cannot be guessed.
+    """
     return f"{prefix}_{UUID(str(uuid7())).hex}"
 
 
 def connect(url: str, *, connections: int = 20) -> Engine:
-    """Create an engine for `url`. Call it after a fork, because processes must not share connections.
+    """Create an engine for `url`.
 
-    connections: maximum number of PostgreSQL connections. When all are in use, callers wait for at most
-    BUSY_SECONDS. The sum over all processes must stay below the server's max_connections.
+    Call it after a fork, because processes must not share connections. connections: maximum number of
+    PostgreSQL connections. When all are in use, callers wait for at most BUSY_SECONDS. The sum over all
+    processes must stay below the server's max_connections.
     """
     if url.startswith("sqlite"):
         engine = create_engine(url, pool_size=KEPT, max_overflow=THREADS - KEPT)
@@ -131,10 +141,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
-    """Run the block in a transaction that may write; commit at the end, or roll back after an error.
+    """Run the block in a transaction that may write.
 
-    wait: whether to wait for other writers. If False, raise Unavailable instead. SQLite has one writer for
-    the whole database; PostgreSQL locks rows.
+    The transaction is committed at the end, or rolled back after an error. wait: whether to wait for other
+    writers. If False, raise Unavailable instead. SQLite has one writer for the whole database; PostgreSQL
+    locks rows.
     """
     with _writer(engine), _transaction(engine, writes=True, wait=wait) as connection:
         if not wait and engine.dialect.name == "postgresql":
@@ -144,7 +155,10 @@ def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
 
 @contextmanager
 def _writer(engine: Engine) -> Iterator[None]:
-    """Wait while the limit on concurrent writers is reached, if the engine has such a limit."""
+    """Wait while the limit on concurrent writers is reached.
+
+    An engine without such a limit does not wait.
+    """
     turns = WRITERS.get(engine)
     if turns is None:
         yield
@@ -215,7 +229,10 @@ def fetch_page(
     limit: int,
     cursor: str | None,
 ) -> ListPage[T]:
-    """Return a page of `query` in descending order of `key`, a unique text or integer column."""
+    """Return a page of `query` in descending order of `key`.
+
+    `key` is a unique text or integer column.
+    """
     limit = max(1, min(limit, LARGEST_PAGE))
     if cursor is not None:
         query = query.where(key < _parse_cursor(key, cursor))

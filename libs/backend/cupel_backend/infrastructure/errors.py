@@ -20,9 +20,10 @@ from cupel_measures.findings import Finding, Findings
 
 
 class Problem(Exception):
-    """A refused request: an error code, a sentence, and the findings if a file is wrong.
+    """A refused request: an error code and a sentence.
 
-    `retry_after` is the number of seconds after which the same request may succeed, or None.
+    It also has the findings if a file is wrong. `retry_after` is the number of seconds after which the same
+    request may succeed, or None.
     """
 
     def __init__(
@@ -87,7 +88,10 @@ EXCEPTIONS: dict[ProblemKind, type[Problem]] = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """A factory of exceptions with one error code, used as in `raise TRACK_UNKNOWN("no track 'x'")`."""
+    """A factory of exceptions with one error code.
+
+    It is used as in `raise TRACK_UNKNOWN("no track 'x'")`.
+    """
 
     declared: ErrorCode
 
@@ -103,7 +107,10 @@ class Refusal:
 
 
 def refusal(code: str) -> Refusal:
-    """Return the refusal for an error code of the contract; raise KeyError if the code is unknown."""
+    """Return the refusal for an error code of the contract.
+
+    Raises KeyError if the code is unknown.
+    """
     return Refusal(ERROR_CODES[code])
 
 

@@ -1,8 +1,8 @@
-"""The liveness file of a worker or scheduler, whose age shows whether the process still does its work.
+"""The liveness file of a worker or scheduler.
 
-The scheduler touches its file on every tick. A worker touches its file on every wake-up, and the scheduler
-sends wake-ups even to idle workers. So the health check also detects a running worker that no longer receives
-messages from the broker.
+Its age shows whether the process still does its work. The scheduler touches its file on every tick. A worker
+touches its file on every wake-up, and the scheduler sends wake-ups even to idle workers. So the health check
+also detects a running worker that no longer receives messages from the broker.
 """
 
 from pathlib import Path
@@ -15,7 +15,10 @@ def record_liveness(path: Path) -> None:
 
 
 def find_problem(path: Path, limit: float) -> str | None:
-    """Return a sentence if the file is missing or older than `limit` seconds; otherwise return None."""
+    """Return a sentence if the file is missing or older than `limit` seconds.
+
+    Otherwise None is returned.
+    """
     try:
         age = time() - path.stat().st_mtime
     except FileNotFoundError:

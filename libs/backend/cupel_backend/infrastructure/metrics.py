@@ -48,7 +48,10 @@ class StateSource(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class MetricDeclaration:
-    """A metric: a counter, a histogram of seconds over `buckets`, or a gauge that is read on each scrape."""
+    """A metric: a counter, a histogram, or a gauge.
+
+    A histogram counts seconds over `buckets`. A gauge is read on each scrape.
+    """
 
     name: str
     kind: Literal["counter", "histogram", "gauge"]
@@ -131,7 +134,10 @@ DATABASE_UP = _gauge("cupel_database_up", "1 if the database answers, else 0.")
 
 
 class Metrics:
-    """The counters and histograms of this process, kept in `folder`. Make one object per process."""
+    """The counters and histograms of this process, kept in `folder`.
+
+    Make one object per process.
+    """
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -151,7 +157,10 @@ class Metrics:
         }
 
     def count_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an HTTP request; `route` is the template of the route, not the path itself."""
+        """Count an HTTP request.
+
+        `route` is the template of the route, not the path itself.
+        """
         self._count(REQUESTS, method, route, str(status))
         self._observe(REQUEST_DURATION, seconds, method, route)
 
@@ -161,7 +170,10 @@ class Metrics:
         self._observe(CHECK_DURATION, seconds, kind)
 
     def count_attempt(self, *, queue: str, outcome: str, seconds: float) -> None:
-        """Count an attempt to run a job. outcome: done, failed, postponed, or lost to another worker."""
+        """Count an attempt to run a job.
+
+        outcome: done, failed, postponed, or lost to another worker.
+        """
         self._count(ATTEMPTS, queue, outcome)
         self._observe(ATTEMPT_DURATION, seconds, queue)
 
@@ -178,13 +190,16 @@ class Metrics:
         self._observe(STORAGE_DURATION, seconds, operation, "done" if succeeded else "failed")
 
     def count_sweep(self, *, expired: int, died: int) -> None:
-        """Count a sweep, its expired leases, and the jobs that died because of expired leases."""
+        """Count a sweep, its expired leases, and the jobs that died because of them."""
         self._count(SWEEPS)
         self._count(EXPIRED_LEASES, "requeued", times=expired - died)
         self._count(EXPIRED_LEASES, "died", times=died)
 
     def exposition(self, source: StateSource) -> bytes:
-        """Return all metrics in Prometheus' text format, summed over the processes of the folder."""
+        """Return all metrics in Prometheus' text format.
+
+        They are summed over the processes of the folder.
+        """
         return generate_latest(_make_registry(self.folder, lambda: source))
 
     def _count(self, metric: MetricDeclaration, *labels: str, times: int = 1) -> None:
@@ -201,9 +216,10 @@ def serve_metrics(
     open_source: Callable[[], StateSource],
     find_problem: Callable[[], str | None],
 ) -> None:
-    """Answer /metrics and /healthz on `port` from threads of this process, which must not fork afterwards.
+    """Answer /metrics and /healthz on `port` from threads of this process.
 
-    find_problem: returns a sentence if the observed process is unhealthy; /healthz then answers 503.
+    The process must not fork afterwards. find_problem: returns a sentence if the observed process is
+    unhealthy; /healthz then answers 503.
     """
     exposition = make_wsgi_app(_make_registry(folder, open_source))
 
@@ -221,7 +237,10 @@ def serve_metrics(
 
 
 class _ThreadingServer(ThreadingMixIn, WSGIServer):
-    """A server with a thread per connection, so a slow client does not delay the others."""
+    """A server with a thread per connection.
+
+    So a slow client does not delay the others.
+    """
 
     daemon_threads = True
 
@@ -239,7 +258,7 @@ def _make_registry(folder: Path, open_source: Callable[[], StateSource]) -> Coll
 
 
 class _ProcessCounts(Collector):
-    """The counts of all processes that share a folder, including those that have ended."""
+    """The counts of all processes that share a folder, including ended processes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -253,14 +272,20 @@ class _ProcessCounts(Collector):
 
 @contextmanager
 def _scrape_lock(folder: Path) -> Iterator[None]:
-    """Allow one scrape at a time, because two at once could count an ended process twice or never."""
+    """Allow one scrape at a time.
+
+    Two scrapes at once could count an ended process twice or never.
+    """
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _merge_ended_processes(folder: Path) -> None:
-    """Add the counts of ended processes to one file per metric type, and remove their files."""
+    """Add the counts of ended processes to one file per metric type.
+
+    The files of the ended processes are removed.
+    """
     for path in folder.glob("*_*.db"):
         kind, _, owner = path.stem.partition("_")
         if owner.isdigit() and not _is_alive(int(owner)):

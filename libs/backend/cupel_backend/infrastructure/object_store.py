@@ -66,7 +66,10 @@ class Blobs(Protocol):
         """Raise OSError or Unavailable unless blobs can be stored."""
 
     def remove_partial_writes(self, before: float) -> int:
-        """Remove partial files last changed before `before` (seconds since the epoch); return how many."""
+        """Remove partial files last changed before `before`; return how many.
+
+        before: seconds since the epoch.
+        """
 
 
 def blob_key(digest: str) -> str:
@@ -75,7 +78,10 @@ def blob_key(digest: str) -> str:
 
 
 def verify_content(key: str, content: bytes) -> bytes:
-    """Return the content; raise Unavailable (content-damaged) if its digest does not match the key."""
+    """Return the content if its digest matches the key.
+
+    Otherwise Unavailable (content-damaged) is raised.
+    """
     if blob_key(sha256(content).hexdigest()) != key:
         log.error("the content of blob %s does not match its digest", key)
         raise CONTENT_DAMAGED(f"the content {key} was changed in the store")
@@ -84,7 +90,10 @@ def verify_content(key: str, content: bytes) -> bytes:
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Turn an OSError (a full, broken or missing disk) into Unavailable (storage-failed)."""
+    """Turn an OSError into Unavailable (storage-failed).
+
+    Such an error comes from a full, broken or missing disk.
+    """
     try:
         yield
     except OSError as error:
@@ -95,7 +104,10 @@ def storage_errors() -> Iterator[None]:
 
 
 class InstrumentedBlobs:
-    """A store that reports each operation: its name, whether it succeeded, and its duration in seconds."""
+    """A store that reports each operation.
+
+    It reports the name, whether the operation succeeded, and its duration in seconds.
+    """
 
     def __init__(self, blobs: Blobs, record: Callable[[str, bool, float], None]) -> None:
         self._blobs = blobs
@@ -139,7 +151,10 @@ class InstrumentedBlobs:
 
 
 class DirectoryBlobs:
-    """Blobs as files in a folder, written atomically: synced under a temporary name, then renamed."""
+    """Blobs as files in a folder, written atomically.
+
+    A file is synced under a temporary name, then renamed.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -184,7 +199,10 @@ class DirectoryBlobs:
         return remove_older(self.root / "tmp", before)
 
     def _tmp(self) -> Path:
-        """Return a folder on the file system of the blobs, from which files can be renamed into place."""
+        """Return the folder of temporary files.
+
+        It is on the file system of the blobs, so files can be renamed into place.
+        """
         folder = self.root / "tmp"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -214,9 +232,9 @@ class DirectoryBlobs:
 
 
 def remove_older(folder: Path, before: float) -> int:
-    """Remove the entries of `folder` last changed before the time `before`; return their number.
+    """Remove the entries of `folder` last changed before the time `before`.
 
-    before: seconds since the epoch.
+    Returns the number of removed entries. before: seconds since the epoch.
     """
     removed = 0
     for path in folder.glob("*"):

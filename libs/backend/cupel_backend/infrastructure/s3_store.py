@@ -128,7 +128,10 @@ class S3Blobs:
 
     @contextmanager
     def _translated_errors(self, key: str = "") -> Iterator[None]:
-        """Turn a missing object into content-missing, and other errors of boto3 into storage-failed."""
+        """Turn errors of boto3 into content-missing and storage-failed.
+
+        A missing object becomes content-missing. Other errors become storage-failed.
+        """
         try:
             yield
         except (ClientError, BotoCoreError, HTTPClientError) as error:

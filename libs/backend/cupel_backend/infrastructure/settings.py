@@ -27,7 +27,10 @@ Pause = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WrongSetting(Exception):
-    """Invalid settings. The message has one sentence per invalid setting, which names its variable."""
+    """Invalid settings.
+
+    The message has one sentence per invalid setting, which names its variable.
+    """
 
 
 class Settings(BaseSettings):
@@ -213,11 +216,17 @@ class Settings(BaseSettings):
 
     @cached_property
     def metrics(self) -> Path:
-        """Folder of the metrics of all processes that share the data folder, one file per process."""
+        """Folder of the metrics of all processes that share the data folder.
+
+        It has one file per process.
+        """
         return self.data.absolute() / "metrics"
 
     def liveness_file(self, role: str) -> Path:
-        """Return the file that a worker or scheduler touches regularly (see liveness_file.py)."""
+        """Return the file that a worker or scheduler touches regularly.
+
+        See liveness_file.py.
+        """
         return self.data.absolute() / f"liveness-{role}"
 
     def in_use(self) -> bool:
@@ -232,9 +241,10 @@ class Settings(BaseSettings):
         }
 
     def prepare(self) -> None:
-        """Create the folders, and set the variable from which prometheus_client reads the folder of metrics.
+        """Create the folders, and tell prometheus_client the folder of metrics.
 
-        Raises WrongSetting if the data folder cannot be created or written to.
+        prometheus_client reads this folder from an environment variable. Raises WrongSetting if the data
+        folder cannot be created or written to.
         """
         try:
             for folder in (self.data, self.incoming, self.metrics):
@@ -261,7 +271,10 @@ class Settings(BaseSettings):
 
 
 class FromFiles(PydanticBaseSettingsSource):
-    """A settings source that reads the file named by `CUPEL_<FIELD>_FILE`, for example a secret."""
+    """A settings source that reads the file named by `CUPEL_<FIELD>_FILE`.
+
+    Such a file contains, for example, a secret.
+    """
 
     def __call__(self) -> dict[str, Any]:
         return {
@@ -314,7 +327,10 @@ def _check_port(url: str) -> str:
 
 
 def _with_password(url: str, password: SecretStr) -> str:
-    """Return `url` with the password added, if there is a password and the URL has none."""
+    """Return `url` with the password added.
+
+    `url` stays the same if there is no password or the URL has one already.
+    """
     parts = urlsplit(url)
     if not url or not password.get_secret_value() or parts.password is not None:
         return url
@@ -324,9 +340,9 @@ def _with_password(url: str, password: SecretStr) -> str:
 
 
 def read_settings(**overrides: object) -> Settings:
-    """Read the settings from the environment; `overrides` that are not None take precedence.
+    """Read the settings from the environment.
 
-    Raises WrongSetting.
+    `overrides` that are not None take precedence. Raises WrongSetting.
     """
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})  # type: ignore[arg-type]
@@ -349,7 +365,10 @@ def _describe_error(error: Mapping[str, Any]) -> str:
 
 
 def checker_environment() -> dict[str, str]:
-    """Return the environment of a check process: the paths of Python, one BLAS thread, and no secrets."""
+    """Return the environment of a check process.
+
+    It has the paths of Python, one BLAS thread, and no secrets.
+    """
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     paths = os.pathsep.join(filter(None, sys.path))
     return {**kept, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}

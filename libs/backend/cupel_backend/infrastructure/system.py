@@ -1,4 +1,4 @@
-"""The `System`: the settings, database, object store, broker and metrics of one process."""
+"""The `System` of one process: settings, database, object store, broker, metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ NOT_READY = refusal("not-ready")
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """The dependencies of the backend in one process: database, blobs, broker, and so on.
+    """The dependencies of a backend process: database, blobs, broker, and so on.
 
     Functions of the backend take a System as their first argument. Create one per process.
     """
@@ -63,7 +63,10 @@ class System:
 
 
 def open_system(settings: Settings) -> System:
-    """Open a system with `settings`. Call it after a fork, because processes cannot share connections."""
+    """Open a system with `settings`.
+
+    Call it after a fork, because processes cannot share connections.
+    """
     settings.prepare()
     metrics = Metrics(settings.metrics)
     engine = connect(settings.database_url, connections=settings.connections)

@@ -330,7 +330,10 @@ turns = Table(
 
 
 def bump_revision(connection: Connection, track_ids: Iterable[int | None]) -> None:
-    """Increment the revision of tracks whose leaderboards may have changed, so that cached copies expire."""
+    """Increment the revision of tracks whose leaderboards may have changed.
+
+    So cached copies of the leaderboards expire.
+    """
     ids = {id for id in track_ids if id is not None}
     # Lock the rows in a fixed order, so that two transactions cannot deadlock.
     locked = select(tracks.c.id).where(tracks.c.id.in_(ids)).order_by(tracks.c.id).with_for_update()

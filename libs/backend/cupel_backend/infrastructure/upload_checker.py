@@ -72,7 +72,10 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Make Linux kill this process when the thread that started it ends, also during a check."""
+    """Make Linux kill this process when the thread that started it ends.
+
+    This also happens during a check.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the parent ended before the call
@@ -80,7 +83,10 @@ def _end_with(parent: int) -> None:
 
 
 def _limit_cpu_time(seconds: float) -> None:
-    """Limit the CPU time of this process from now on, in case the parent cannot kill it."""
+    """Limit the CPU time of this process from now on.
+
+    The limit is needed if the parent cannot kill the process.
+    """
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     _, hard_limit = resource.getrlimit(resource.RLIMIT_CPU)
     limit = int(used + seconds) + 2
@@ -165,7 +171,10 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
 
 
 def measure_findings(sentences: Sequence[str]) -> Findings:
-    """Return a finding for each sentence about a measure that the judgments do not support."""
+    """Return the findings about measures that the judgments do not support.
+
+    There is one finding for each sentence.
+    """
     findings = Findings()
     for sentence in sentences:
         findings.add(Finding(code=UNCOMPUTABLE_MEASURE, message=sentence))

@@ -1,7 +1,8 @@
-"""Wake-up messages for workers, sent over Celery. Only this module imports Celery and kombu.
+"""Wake-up messages for workers, sent over Celery.
 
-Jobs live in the database. A message says only that a queue has work. A message that is lost, repeated or late
-does no harm, because the scheduler sends another one for every job that waits.
+Only this module imports Celery and kombu. Jobs live in the database. A message says only that a queue has
+work. A message that is lost, repeated or late does no harm, because the scheduler sends another one for every
+job that waits.
 """
 
 import json
@@ -42,7 +43,7 @@ FOLDER = "folder"
 
 
 class FolderChannel(filesystem.Channel):
-    """kombu's filesystem channel, changed so that its folder may be deleted at any time."""
+    """kombu's filesystem channel with a folder that may be deleted at any time."""
 
     @property
     def data_folder_in(self) -> str:
@@ -53,7 +54,10 @@ class FolderChannel(filesystem.Channel):
     data_folder_out = data_folder_in
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # kombu names it so
-        """Write a message atomically. With kombu's method, a reader could see a partial file."""
+        """Write a message atomically.
+
+        With kombu's method, a reader could see a partial file.
+        """
         path = Path(self.data_folder_out, f"{round(monotonic() * 1000)}_{uuid4()}.{queue}.msg")
         part = path.with_suffix(".part")
         part.write_text(json.dumps(payload))
@@ -97,13 +101,14 @@ TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
 
 @cache
 def _patch_redis_transport() -> None:
-    """Make a worker detect a connection to Redis that was lost while all of its processes were busy.
+    """Make a busy worker detect a lost connection to Redis.
 
-    kombu counts the messages that were received but not acknowledged. While this number is at the prefetch
-    limit, kombu does not read from its connection. A failed acknowledgment is only logged and stays counted.
-    So when the acknowledgments of all busy processes fail, kombu never looks at the broken connection again,
-    and the worker receives nothing more. The patch subtracts a message from the count even if its
-    acknowledgment fails.
+    Without the patch, a worker does not detect a connection that was lost while all of its processes were
+    busy. kombu counts the messages that were received but not acknowledged. While this number is at the
+    prefetch limit, kombu does not read from its connection. A failed acknowledgment is only logged and stays
+    counted. So when the acknowledgments of all busy processes fail, kombu never looks at the broken
+    connection again, and the worker receives nothing more. The patch subtracts a message from the count even
+    if its acknowledgment fails.
     """
     from kombu.transport import redis  # slow to import, and needed with Redis only
 
@@ -128,10 +133,16 @@ def _patch_redis_transport() -> None:
 
 
 class WakeUps:
-    """A sender of wake-ups. Its callers neither wait for the broker nor see its errors."""
+    """A sender of wake-ups.
+
+    Its callers neither wait for the broker nor see its errors.
+    """
 
     def __init__(self, settings: Settings, record: Callable[[str, bool], None]) -> None:
-        """record: called for each wake-up with the queue and whether the broker accepted it."""
+        """Prepare a sender of wake-ups.
+
+        record: called for each wake-up with the queue and whether the broker accepted it.
+        """
         self._app = _make_app(settings)
         self._record = record
         self._pending: dict[str, int] = {}
@@ -140,7 +151,7 @@ class WakeUps:
         self._thread: threading.Thread | None = None
 
     def send(self, queue: str, *, times: int = 1) -> None:
-        """Send at most `times` wake-ups for `queue`; return without waiting for the broker."""
+        """Send at most `times` wake-ups for `queue`, without waiting for the broker."""
         with self._change:
             self._pending[queue] = min(self._pending.get(queue, 0) + times, MAX_PENDING)
             if self._thread is None:
@@ -148,7 +159,10 @@ class WakeUps:
             self._change.notify()
 
     def close(self) -> None:
-        """Send the pending wake-ups if the broker accepts them within BROKER_SECONDS, and stop."""
+        """Send the pending wake-ups and stop.
+
+        They are sent only if the broker accepts them within BROKER_SECONDS.
+        """
         with self._change:
             self._closing = True
             self._change.notify()
@@ -175,7 +189,10 @@ class WakeUps:
                         break
 
     def _take_pending(self) -> dict[str, int] | None:
-        """Wait for pending wake-ups and return them; return None if the sender is closed and has none."""
+        """Wait for pending wake-ups and return them.
+
+        Returns None if the sender is closed and has none.
+        """
         with self._change:
             self._change.wait_for(lambda: self._pending or self._closing)
             pending, self._pending = self._pending, {}
@@ -206,11 +223,12 @@ class WakeUps:
 def run_worker(
     settings: Settings, *, on_process_start: Callable[[], None], on_wake_up: Callable[[str], bool]
 ) -> int:
-    """Run `settings.workers` processes on `settings.queues` until SIGTERM; return the exit code.
+    """Run worker processes until SIGTERM; return the exit code.
 
-    Each process calls `on_process_start` once, after its fork, then `on_wake_up(queue)` for each message.
-    `on_wake_up` returns True if the queue has more work. Then the process sends another wake-up for the queue
-    instead of continuing. So SIGTERM stops a worker before a long queue is empty.
+    There are `settings.workers` processes, which serve `settings.queues`. Each process calls
+    `on_process_start` once, after its fork, then `on_wake_up(queue)` for each message. `on_wake_up` returns
+    True if the queue has more work. Then the process sends another wake-up for the queue instead of
+    continuing. So SIGTERM stops a worker before a long queue is empty.
     """
     app = _make_app(settings)
 

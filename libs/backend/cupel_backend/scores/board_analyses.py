@@ -1,8 +1,9 @@
-"""Board analyses: intervals, groups and the best set of every leaderboard, computed by one job per board.
+"""Board analyses: intervals, groups and the best set of every leaderboard.
 
-A board is the leaderboard of one measure under one qrels version. Its analysis is valid only for the runs and
-scores from which it was computed (its `basis`). If the board now ranks other runs or scores, its analysis is
-pending, so groups never appear next to an order that they do not belong to.
+They are computed by one job per board. A board is the leaderboard of one measure under one qrels version. Its
+analysis is valid only for the runs and scores from which it was computed (its `basis`). If the board now
+ranks other runs or scores, its analysis is pending, so groups never appear next to an order that they do not
+belong to.
 
 Each board has one job. It is queued again when the board has changed and no evaluation of its track is open,
 so a burst of submissions costs one analysis. A track with a constant stream of submissions is still analysed
@@ -118,7 +119,7 @@ class StoredAnalysis:
 def read_analysis(
     connection: Connection, track: Row[Any], version: Row[Any] | None, measure: str
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
-    """Return the current analysis of a board, and a mapping of submission ids to rank information."""
+    """Return the current analysis of a board, and rank information by submission id."""
     if version is None:
         return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
     ranked = _sort_canonically(connection.execute(_select_ranked(track, _is_board(version, measure))))
@@ -187,12 +188,15 @@ def _select_stored(track: Row[Any], boards: ColumnElement[bool]) -> Select[Any]:
 
 
 def _sort_canonically(rows: Any) -> list[Row[Any]]:
-    """Sort by content, so that the order of submission does not change any bit of an analysis."""
+    """Sort by content, so that analyses do not depend on the order of submission."""
     return sorted(rows, key=lambda row: (row.digest, row.value, row.id))
 
 
 def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
-    """Return the basis of an analysis: its method, and a digest of the sorted rows that it is valid for."""
+    """Return the basis of an analysis: its method and a digest.
+
+    The digest is that of the sorted rows that the analysis is valid for.
+    """
     return METHOD_PREFIX + sha256(repr([(row.digest, row.value) for row in ranked]).encode()).hexdigest()
 
 
@@ -200,9 +204,10 @@ def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
 
 
 def request(system: System, track_id: int) -> int:
-    """Queue an analysis of each due board of the track; return the number of queued jobs.
+    """Queue an analysis of each due board of the track.
 
-    Call it after every event that may make a board due. The scheduler calls it again for waiting boards.
+    Returns the number of queued jobs. Call it after every event that may make a board due. The scheduler
+    calls it again for waiting boards.
     """
     _delete_outdated(system, track_id)
     cutoff = system.now() - timedelta(seconds=system.settings.analysis_seconds)
@@ -233,10 +238,10 @@ def request(system: System, track_id: int) -> int:
 
 
 def request_all(system: System) -> int:
-    """Call `request` for every track with boards that changed since they were last checked.
+    """Call `request` for every track with boards that changed.
 
-    Tracks with analyses by another method count as changed. During an upgrade, workers of the old release may
-    still write such analyses.
+    These boards changed since they were last checked. Tracks with analyses by another method count as
+    changed. During an upgrade, workers of the old release may still write such analyses.
     """
     changed = or_(track_rows.c.analysed.is_(None), track_rows.c.analysed != track_rows.c.revision)
     outdated = select(qrels.c.track_id).join(analysis_rows).where(_is_outdated())
@@ -310,7 +315,7 @@ def _has_analysis(track: Row[Any]) -> ColumnElement[bool]:
 def _find_due_boards(
     connection: Connection, track: Row[Any], boards: ColumnElement[bool]
 ) -> dict[Board, str]:
-    """Return board -> current basis for the boards that have no analysis for this basis."""
+    """Return the current basis of each board that has no analysis for this basis."""
     stored = connection.execute(_select_stored(track, analysis_rows.c.qrels_id.in_(_select_versions(track))))
     analysed = {(row.qrels_id, row.measure): row.basis for row in stored}
     rows = connection.execute(_select_ranked(track, boards))
@@ -322,7 +327,10 @@ def _find_due_boards(
 
 
 def _needs_job(job: Row[Any] | None, basis: str) -> bool:
-    """Return whether to queue a board's job: not if it is open, nor if it died on the same basis."""
+    """Return whether to queue a board's job.
+
+    It is not queued if it is open, nor if it died on the same basis.
+    """
     return job is None or (jobs.state_of(job) not in ("queued", "running") and not _has_failed(job, basis))
 
 
@@ -356,9 +364,10 @@ def _build_job_request(track: Row[Any], board: Board, basis: str) -> JobRequest:
 
 
 def compute(system: System, claim: Claim) -> None:
-    """Handle a claimed job: analyse the current state of its board, unless this analysis exists.
+    """Handle a claimed job: analyse the current state of its board.
 
-    The analysis is written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
+    Nothing is computed if this analysis exists. The analysis is written and the job is finished in one
+    transaction. Raises `jobs.LeaseLost`.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:
@@ -382,7 +391,10 @@ def compute(system: System, claim: Claim) -> None:
 def _store(
     connection: Connection, track: Row[Any], version: Row[Any], measure: str, values: Mapping[str, Any]
 ) -> None:
-    """Replace the stored analysis of the board, and increment the track's revision to change its etags."""
+    """Replace the stored analysis of the board.
+
+    The track's revision is incremented to change its etags.
+    """
     keys = {"profile": track.profile, "scoring_version": SCORING_VERSION}
     same = and_(*(analysis_rows.c[name] == value for name, value in keys.items()))
     connection.execute(delete(analysis_rows).where(_is_board(version, measure, analysis_rows), same))
@@ -405,7 +417,7 @@ def derive_seed(digest: str) -> int:
 
 
 def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], text: str) -> dict[str, Any]:
-    """Analyse a board; return the analysis and the rank information in their stored form."""
+    """Return the analysis and the rank information of a board in their stored form."""
     if len(ranked) > MAX_SUBMISSIONS:
         reason = f"the leaderboard has more than {MAX_SUBMISSIONS:,} submissions"
         return _pack(
@@ -443,7 +455,10 @@ def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> d
 
 
 def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
-    """Unpack stored scores as float64[topics, submissions]; return logarithms for a geometric mean."""
+    """Unpack stored scores, as logarithms for a geometric mean.
+
+    float64[topics, submissions].
+    """
     values = np.stack([np.frombuffer(vector, VECTOR) for vector in vectors], axis=1).astype(np.float64)
     if aggregate == "geometric mean":
         return np.array([[math.log(value) for value in topic] for topic in values.tolist()])
@@ -451,7 +466,7 @@ def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
 
 
 def _find_conversion(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
-    """Return the function that converts a mean of unpacked values to a score of the board."""
+    """Return the function that converts a mean of unpacked values to a board score."""
     conversions: dict[Aggregate, Callable[[float], float]] = {
         "mean": lambda value: value,
         "sum": lambda value: value * topics,

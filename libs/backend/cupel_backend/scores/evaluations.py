@@ -1,7 +1,8 @@
-"""Evaluations: scoring one submission against one qrels version, and reading its scores.
+"""Evaluations: scoring of one submission against one qrels version.
 
-A score exists once per (submission, qrels version, measure, profile, scoring version). Its per-topic values
-are stored as one packed vector in the version's topic order.
+This module also reads the scores of a submission. A score exists once per (submission, qrels version,
+measure, profile, scoring version). Its per-topic values are stored as one packed vector in the version's
+topic order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,9 +88,10 @@ def read_scores(
     measures: Sequence[str] = (),
     qrels: int | None = None,
 ) -> tuple[ScoreView, ...]:
-    """Return a submission's scores by `measures` (default: the plan) under a version (default: current).
+    """Return a submission's scores by `measures` under a qrels version.
 
-    Scores that are not computed yet are omitted.
+    By default these are the measures of the plan, and the current version. Scores that are not computed yet
+    are omitted.
     """
     with reading(system.engine) as connection:
         track, version = find_track_and_version(connection, principal, submission, qrels)
@@ -105,7 +107,10 @@ def read_scores(
 def read_topic_scores(
     system: System, principal: Principal, submission: str, *, measure: str, qrels: int | None = None
 ) -> TopicScores:
-    """Return a submission's per-topic values; raises NotFound if there is no such score."""
+    """Return a submission's per-topic values.
+
+    Raises NotFound if there is no such score.
+    """
     with reading(system.engine) as connection:
         track, version = find_track_and_version(connection, principal, submission, qrels)
         text = tracks.parse_measure(measure, track)
@@ -146,7 +151,10 @@ def find_version(
 def find_track_and_version(
     connection: Connection, principal: Principal, submission: str, number: int | None
 ) -> tuple[Row[Any], Row[Any] | None]:
-    """Return the track of a submission that the caller may see in full, and the result of `find_version`."""
+    """Return the track of a submission, and the result of `find_version`.
+
+    The submission is one that the caller may see in full.
+    """
     row = submissions.find_visible(connection, principal, submission)
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
     return track, find_version(connection, principal, track, number)
@@ -169,7 +177,10 @@ def _select_scores(submission: str, version: Row[Any], profile: str, texts: Sequ
 
 @lru_cache(maxsize=4096)
 def describe_scale(measure: str, aspects: tuple[Aspect, ...]) -> ScaleNote:
-    """Return the scale of a measure, given by its canonical text, on a track with `aspects`."""
+    """Return the scale of a measure on a track with `aspects`.
+
+    The measure is given by its canonical text.
+    """
     return scale_of(parse(measure), aspects)
 
 
@@ -205,9 +216,10 @@ class _EvaluationInput:
 
 
 def evaluate(system: System, claim: Claim) -> None:
-    """Handle a claimed job: score its submission by each of its measures that has no score yet.
+    """Handle a claimed job: score its submission by its measures.
 
-    Scores are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
+    Measures that already have a score are skipped. Scores are written and the job is finished in one
+    transaction. Raises `jobs.LeaseLost`.
     """
     with reading(system.engine) as connection:
         inputs = _read_input(connection, claim.payload)
@@ -263,7 +275,10 @@ def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, An
 
 @lru_cache(maxsize=4)
 def load_qrels(blobs: Blobs, key: str) -> Qrels:
-    """Return the qrels stored at `key`, cached together with the tables that measures derive from them."""
+    """Return the qrels stored at `key`.
+
+    They are cached together with the tables that measures derive from them.
+    """
     return unpack_qrels(blobs.get(key))
 
 

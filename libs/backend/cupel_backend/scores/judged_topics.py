@@ -1,9 +1,9 @@
-"""Recomputation of scores that an earlier release averaged over topics that include unjudged topics.
+"""Recomputation of scores that were averaged over unjudged topics too.
 
-Unjudged topics are listed in the collection file but have no judgments. Earlier releases gave them a score.
-Now, vectors of scores contain the judged topics only. All stored values under a qrels version with such
-topics are therefore deleted, and its submissions are evaluated again. The values under other versions are
-kept.
+An earlier release averaged these scores. Unjudged topics are listed in the collection file but have no
+judgments. Earlier releases gave them a score. Now, vectors of scores contain the judged topics only. All
+stored values under a qrels version with such topics are therefore deleted, and its submissions are evaluated
+again. The values under other versions are kept.
 """
 
 from collections import defaultdict
@@ -24,9 +24,10 @@ UNJUDGED_TOPICS = "unjudged_topics"
 
 
 def recompute_versions(system: System) -> int:
-    """Recompute the scores under every qrels version with unjudged topics that an earlier release stored.
+    """Recompute the scores under qrels versions with unjudged topics.
 
-    Return the number of queued evaluations. Repeating this has no effect.
+    This concerns every such version that an earlier release stored. Return the number of queued evaluations.
+    Repeating this has no effect.
     """
     with reading(system.engine) as connection:
         rows = connection.execute(select(qrels.c.id, qrels.c.blob, qrels.c.counts)).all()
@@ -55,7 +56,10 @@ def _recompute(system: System, version_id: int, judged: Qrels) -> int:
 
 
 def _build_job_requests(connection: Connection, version: Row[Any]) -> list[jobs.JobRequest]:
-    """Build the requests to evaluate each scored submission by the measures of its stored scores."""
+    """Build the requests to evaluate each scored submission again.
+
+    The measures are those of its stored scores.
+    """
     track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
     measures: dict[str, list[str]] = defaultdict(list)
     stored = select(scores.c.submission_id, scores.c.measure).where(scores.c.qrels_id == version.id)

@@ -132,7 +132,7 @@ def read_explanations(
 ) -> SubmissionExplanations:
     """Read explanations of the scores of a submission under a qrels version.
 
-    By default, these are all stored explanations under the current version.
+    `measures` is by default every measure with a stored explanation, and `qrels` the current version.
     """
     with reading(system.engine) as connection:
         track, version = evaluations.find_track_and_version(connection, principal, submission, qrels)

@@ -1,6 +1,6 @@
 """The connection of the command line to a service.
 
-The module has stored credentials, --url and --token, and reports of refused requests.
+The module handles stored credentials, --url and --token, and reports of refused requests.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""The measures of a comparison, and the related measures that are reported with each of them."""
+"""The measures of a comparison, and the related measures reported with each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,9 @@ class AspectVariant:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedMeasure:
-    """A measure by which systems are compared. The fields name measures by their texts.
+    """A measure by which systems are compared.
+
+    The fields name measures by their texts.
 
     uses_logarithms: whether the logarithms of its scores are compared. variants: the measure under each
     aspect; for a measure that combines aspects, its component under each aspect. `variants` is empty if the
@@ -58,7 +60,10 @@ class ComparedMeasure:
 
 
 def compared_measure(measure: Measure, qrels: Qrels) -> ComparedMeasure:
-    """Return `measure` with its related measures; raise MeasureError as `Measure.bound` does."""
+    """Return `measure` with its related measures.
+
+    Raises MeasureError as `Measure.bound` does.
+    """
     bound, declaration = measure.bound(qrels.aspects), measure.declaration
     notes = [NO_MEANS[declaration.aggregate]] if declaration.aggregate in NO_MEANS else []
     variants = []
@@ -80,7 +85,10 @@ def compared_measure(measure: Measure, qrels: Qrels) -> ComparedMeasure:
 
 
 def _variants(measure: Measure, aspects: Sequence[Aspect]) -> Iterator[tuple[str, str, Measure]]:
-    """Yield (text of the measure without its aspect, aspect, measure under the aspect)."""
+    """Yield the measure under each aspect.
+
+    An item is (text of the measure without its aspect, aspect, measure under the aspect).
+    """
     arguments, combines = measure.arguments, measure.declaration.combines
     if len(aspects) < 2 or measure.declaration.subtopics or (combines and "of" not in arguments):
         return
@@ -92,7 +100,10 @@ def _variants(measure: Measure, aspects: Sequence[Aspect]) -> Iterator[tuple[str
 
 
 def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
-    """Return `Unjudged` for the aspect of the measure, or for the first aspect if it combines several."""
+    """Return `Unjudged` for the aspect of the measure.
+
+    If the measure combines several aspects, the first one is used.
+    """
     arguments = measure.arguments
     combined = arguments.get("aspects") or [aspects[0].name]
     name = arguments.get("aspect") or combined[0]
@@ -103,5 +114,8 @@ def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
 
 
 def _with_aspect(measure: Measure, name: str, aspects: Sequence[Aspect]) -> Measure:
-    """Return the measure under an aspect. The parameter is omitted for the first aspect, its default."""
+    """Return the measure under an aspect.
+
+    The parameter is omitted for the first aspect, its default.
+    """
     return measure if name == aspects[0].name else measure.having(aspect=name)

@@ -1,4 +1,6 @@
-"""The comparison of several systems: significant differences, effect sizes, groups and related measures.
+"""The comparison of several systems: differences, effect sizes, and groups.
+
+It also reports related measures. The differences are tested for significance.
 
 The input is a matrix of scores, float64[topics, systems], for the text of each measure. The results do not
 depend on the order of systems or measures. A difference is the score of the second system minus the score of
@@ -151,7 +153,7 @@ class UnjudgedGap:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonReport:
-    """A comparison of systems. Other fields refer to a system by its index in `systems`.
+    """A comparison of systems; other fields refer to them by index in `systems`.
 
     unjudged: for the text of each `Unjudged` measure, the mean share of unjudged documents of each system.
     """
@@ -226,7 +228,7 @@ def _check(
 
 
 def compared_values(values: Floats, measure: ComparedMeasure) -> Floats:
-    """Return the scores, or their logarithms if the measure uses them (NaN for a score of 0).
+    """Return the scores, or their logarithms (NaN for 0) if the measure uses them.
 
     Logarithms come from Python's math module, because numpy's differ between machines.
     """
@@ -237,7 +239,7 @@ def compared_values(values: Floats, measure: ComparedMeasure) -> Floats:
 
 
 def _sort_by_name(systems: Sequence[str], values: Floats) -> Floats:
-    """Return the columns in the order of names, so that results do not depend on the given order."""
+    """Return the columns in the order of names, so that the given order has no effect."""
     return values[:, sorted(range(len(systems)), key=systems.__getitem__)]
 
 
@@ -280,7 +282,7 @@ def _means(values: Floats, choices: Choices) -> tuple[Interval, ...]:
 
 
 def _single_intervals(values: Floats, choices: Choices) -> tuple[Interval, ...]:
-    """Return an interval of the mean of every column, not corrected for multiple intervals."""
+    """Return an interval of every column's mean, not corrected for multiple intervals."""
     if choices.interval == "bca":
         return intervals(values, confidence=choices.level, seed=choices.seed)
     return t_intervals(values, confidence=choices.level)
@@ -310,7 +312,10 @@ def _differences(
 
 
 def _effect(first: Floats, second: Floats, test: TestedDifference, choices: Choices) -> EffectSize:
-    """Return the effect size, without an interval if the interval of the difference is undefined."""
+    """Return the effect size.
+
+    It has no interval if the interval of the difference is undefined.
+    """
     if test.interval.undefined != LATER_STEP:
         return effect_size_at(first, second, test.level)
     return replace(effect_size_at(first, second, choices.level), interval=None, undefined=LATER_STEP)
@@ -323,7 +328,7 @@ def _higher_same_lower(differences: Floats) -> tuple[int, int, int]:
 
 
 def _largest_differences(topics: Sequence[str], differences: Floats) -> tuple[TopicDifference, ...]:
-    """Return the largest nonzero differences by absolute value; ties keep the order of the topics."""
+    """Return the nonzero differences largest in absolute value; ties keep topic order."""
     order = np.argsort(-np.round(np.abs(differences), 12), kind="stable")[:MOST_TOPICS].tolist()
     return tuple(
         TopicDifference(topics[index], float(differences[index]))
@@ -333,14 +338,17 @@ def _largest_differences(topics: Sequence[str], differences: Floats) -> tuple[To
 
 
 def _detectable(values: Floats, alpha: float) -> float | None:
-    """Return the smallest detectable difference; None if the differences have no variance."""
+    """Return the smallest detectable difference; None if differences have no variance."""
     variance = pooled_variance(values)
     return (smallest_difference(variance, len(values), alpha=alpha) or None) if variance else None
 
 
 @dataclass(frozen=True)
 class _Grouped:
-    """The groups of each system, and the best set. undefined: the reason why both are empty."""
+    """The groups of each system, and the best set.
+
+    undefined: the reason why both are empty.
+    """
 
     groups: tuple[tuple[int, ...], ...] = ()
     best_set: tuple[int, ...] = ()
@@ -384,7 +392,7 @@ def _friedman(systems: Sequence[str], values: Floats, choices: Choices) -> Fried
 
 
 def _groups(test: AllPairs | MaxT, values: Floats, columns: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of each system. columns: the column of each system in `values`."""
+    """Return the groups of each system. columns: each system's column in `values`."""
     means = [math.fsum(column) for column in values.T.tolist()]
     best_first = sorted(range(len(means)), key=lambda column: -means[column])
     rank = {column: number for number, column in enumerate(best_first)}
@@ -445,7 +453,7 @@ def _order_agreements(
 def _report_warnings(
     topics: int, comparisons: Sequence[MeasureComparison], choices: Choices
 ) -> Iterator[str]:
-    """Yield warnings about too few topics, and about intervals that may contradict the test."""
+    """Yield warnings about too few topics and intervals that may contradict the test."""
     tests = sum(len(comparison.differences) for comparison in comparisons)
     least = 0.0 if choices.is_rank_test else least_p(choices.test_name, topics, choices.replicates)
     is_holm = choices.correction_name == "holm"

@@ -1,4 +1,7 @@
-"""Corrections of p for multiple tests, and groups of systems that do not differ significantly."""
+"""Corrections of p for multiple tests, and groups of similar systems.
+
+The systems of a group do not differ significantly.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -52,7 +55,9 @@ def _restore_order(order: Iterable[int], values: Floats) -> Floats:
 
 
 def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of each system; two systems share a group unless they differ significantly.
+    """Return the groups of each system.
+
+    Two systems share a group unless they differ significantly.
 
     systems: number of systems. different: the pairs of systems that differ significantly. Systems and groups
     are numbered from 0 for the best (letters a, b, ...). Groups are maximal: each system outside a group
@@ -77,7 +82,10 @@ def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[in
 
 
 def _cover(similar: Sequence[int]) -> Iterator[int]:
-    """Yield maximal sets of similar systems until they cover every similar pair and every system."""
+    """Yield maximal sets of similar systems.
+
+    They cover every similar pair and every system.
+    """
     uncovered = list(similar)  # each system is similar to itself
     for system in range(len(similar)):
         while uncovered[system]:

@@ -34,7 +34,10 @@ class Outcome:
 
 
 def paired(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[Floats, Floats]:
-    """Return two vectors of scores on the same topics as float64[T]; raise ValueError for other shapes."""
+    """Return two vectors of scores on the same topics as float64[T].
+
+    Raises ValueError for other shapes.
+    """
     x, y = (np.asarray(scores, dtype=np.float64) for scores in (first, second))
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"expected two vectors over the same topics, got shapes {x.shape} and {y.shape}")
@@ -42,7 +45,10 @@ def paired(first: Sequence[float] | Floats, second: Sequence[float] | Floats) ->
 
 
 def matrix(scores: Sequence[Sequence[float]] | Floats) -> Floats:
-    """Return scores as float64[topics, systems]; raise ValueError unless they have two dimensions."""
+    """Return scores as float64[topics, systems].
+
+    Raises ValueError unless they have two dimensions.
+    """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2:
         raise ValueError(f"expected scores as topics x systems, got an array of shape {values.shape}")
@@ -61,7 +67,10 @@ def undefined_reason(*scores: Floats) -> str | None:
 
 
 def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
-    """Return a warning if the scale does not allow the means that `method` computes, else nothing."""
+    """Return a warning if `method` computes means that the scale does not allow.
+
+    Otherwise nothing is returned.
+    """
     if "mean" in OPERATIONS[scale]:
         return ()
     actual = "an ordinal scale" if scale == "ordinal" else "neither an interval nor an ordinal scale"

@@ -1,4 +1,7 @@
-"""Paired tests of the difference between two systems over the same topics, and the effect size."""
+"""Paired tests of the difference between two systems, and the effect size.
+
+Both systems have scores on the same topics.
+"""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +25,9 @@ ROUNDED = "the differences are equal on every topic except for rounding errors, 
 def t_test(
     first: Vector, second: Vector, *, confidence: float = 0.95, scale: ScaleType = "interval"
 ) -> Outcome:
-    """Return Student's paired t-test, two-sided, with the t interval of the mean difference.
+    """Return Student's paired t-test.
+
+    The test is two-sided and has the t interval of the mean difference.
 
     Raises ValueError if the confidence is not allowed (see `check_confidence`).
     """
@@ -100,7 +105,9 @@ TESTS: Mapping[str, Callable[..., Outcome]] = {
 
 
 def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
-    """Return the smallest p that a test can have with this number of topics; 0 for the t-test.
+    """Return the smallest p that a test can have with this number of topics.
+
+    It is 0 for the t-test.
 
     replicates: number of replicates of the randomisation test and the simultaneous tests.
     """
@@ -113,7 +120,9 @@ def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
 
 @dataclass(frozen=True)
 class EffectSize:
-    """The mean difference divided by the standard deviation of the differences, with its confidence interval.
+    """The mean difference divided by the standard deviation of the differences.
+
+    The effect size has a confidence interval.
 
     undefined: why the effect size or its interval is None.
     """
@@ -124,7 +133,9 @@ class EffectSize:
 
 
 def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> EffectSize:
-    """Return Cohen's d for pairs: mean / standard deviation (n - 1) of the differences.
+    """Return Cohen's d for pairs.
+
+    It is the mean / standard deviation (n - 1) of the differences.
 
     The interval inverts the noncentral t distribution with noncentrality d sqrt(n). If the lower bound is the
     true effect, a t above the observed t has probability (1 - confidence) / 2. If the upper bound is the true
@@ -136,7 +147,10 @@ def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> E
 
 
 def effect_size_at(first: Vector, second: Vector, confidence: float) -> EffectSize:
-    """Return `effect_size` for any confidence; simultaneous intervals need more than `effect_size` allows."""
+    """Return `effect_size` for any confidence.
+
+    Simultaneous intervals need more than `effect_size` allows.
+    """
     from scipy.special import chdtri, nctdtrinc
 
     x, y = paired(first, second)

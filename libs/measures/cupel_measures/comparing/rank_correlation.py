@@ -1,4 +1,6 @@
-"""Correlation of two rankings of systems: Kendall's tau-b, tau AP, and rank-biased overlap.
+"""Correlation of two rankings of systems.
+
+The coefficients are Kendall's tau-b, tau AP, and rank-biased overlap.
 
 The functions take scores, not lists of names sorted by score, so that they detect ties. Scores may be exact
 numbers (int or Fraction).
@@ -23,7 +25,9 @@ UNDEFINED = "a score is undefined"
 
 @dataclass(frozen=True)
 class Correlation:
-    """The correlation of two rankings of n systems, from -1 to 1 (overlap: from 0 to 1).
+    """The correlation of two rankings of n systems.
+
+    It is from -1 to 1 (overlap: from 0 to 1).
 
     undefined: the reason why the value is None.
     """
@@ -46,7 +50,10 @@ class TopicCorrelation:
 
     @property
     def undefined_topics(self) -> int:
-        """Number of topics where all systems have the same score under one of the measures."""
+        """Number of topics where all systems have the same score.
+
+        Topics count if this is so under one of the measures.
+        """
         return sum(value is None for value in self.topics)
 
 
@@ -66,7 +73,9 @@ def tau_b(first: Scores, second: Scores) -> Correlation:
 
 
 def tau_b_by_topic(first: Sequence[Scores] | Floats, second: Sequence[Scores] | Floats) -> TopicCorrelation:
-    """Return tau-b on every topic (row), and its mean over the topics where it is defined.
+    """Return tau-b on every topic (row), and its mean.
+
+    The mean is that over the topics where tau-b is defined.
 
     See `libs/measures/READINGS.md`, reading 7.
     """
@@ -82,7 +91,9 @@ def tau_b_by_topic(first: Sequence[Scores] | Floats, second: Sequence[Scores] | 
 
 
 def tau_ap(truth: Scores, estimate: Scores) -> Correlation:
-    """Return tau AP, which gives more weight to swaps near the top of the estimated ranking.
+    """Return tau AP.
+
+    It gives more weight to swaps near the top of the estimated ranking.
 
     tau AP is 2 / (n - 1) * sum over ranks i = 2..n of C(i) / (i - 1) - 1 (Yilmaz, Aslam and Robertson, SIGIR
     2008). C(i) counts the systems above rank i that the true ranking also places above the system at rank i.
@@ -137,7 +148,10 @@ def _agreement(x: Ints, y: Ints, depth: int) -> float:
 
 
 def _best_ranks(scores: Scores) -> Ints:
-    """Return the rank of each score, 1 for the greatest; equal scores share the best of their ranks."""
+    """Return the rank of each score, 1 for the greatest.
+
+    Equal scores share the best of their ranks.
+    """
     level = levels(scores)
     ranks: Ints = np.count_nonzero(level[:, None] < level[None, :], axis=1) + 1
     return ranks

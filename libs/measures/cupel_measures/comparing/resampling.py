@@ -1,4 +1,6 @@
-"""Resampling of topics: bootstrap intervals, discriminative power, and the randomisation test.
+"""Resampling of topics: bootstrap intervals, power, and the randomisation test.
+
+The power is the discriminative power of a measure.
 
 Replicates are drawn in blocks, each with its own random generator seeded by (seed, block). Results therefore
 do not depend on the order of computation or the number of processes. All systems and measures share the
@@ -41,7 +43,10 @@ DECIMALS = 12
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and the bounds of its confidence interval. undefined: the reason why a field is None."""
+    """A value and the bounds of its confidence interval.
+
+    undefined: the reason why a field is None.
+    """
 
     value: float | None
     low: float | None
@@ -50,7 +55,10 @@ class Interval:
 
 
 def counts(topics: int, replicates: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks of bootstrap samples, float64[block, topics]: how often each topic was drawn."""
+    """Yield blocks of bootstrap samples, float64[block, topics].
+
+    The value is how often each topic was drawn.
+    """
     for block, begin in enumerate(range(0, replicates, BLOCK)):
         size = min(BLOCK, replicates - begin)
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
@@ -59,7 +67,10 @@ def counts(topics: int, replicates: int, seed: int) -> Iterator[Floats]:
 
 
 def replicated_means(scores: Floats, replicates: int, seed: int) -> Iterator[Floats]:
-    """Yield float64[block, systems]: the mean of every system over the topics of each replicate."""
+    """Yield the mean of every system over the topics of each replicate.
+
+    A block is float64[block, systems].
+    """
     for sample in counts(len(scores), replicates, seed):
         yield _weighted_sum(sample, scores) / len(scores)
 
@@ -90,7 +101,9 @@ def intervals(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> tuple[Interval, ...]:
-    """Return the bias-corrected accelerated bootstrap interval of the mean of every column (Efron 1987).
+    """Return the bootstrap interval of the mean of every column.
+
+    The interval is the bias-corrected accelerated one (Efron 1987).
 
     scores: float64[topics, systems], or differences of pairs of systems. If a column has an undefined score,
     its value and bounds are undefined. With a single topic, only the bounds are undefined. A column of equal
@@ -126,7 +139,10 @@ def _single_topic(topics: int) -> str | None:
 
 
 def _accelerated(values: Floats, value: float, replicated: Floats, confidence: float) -> Interval:
-    """Return the interval of one mean. replicated: the means of the replicates, ascending."""
+    """Return the interval of one mean.
+
+    replicated: the means of the replicates, ascending.
+    """
     from scipy.special import ndtr, ndtri  # imported late, because the import takes a quarter of a second
 
     deviations = values - value
@@ -232,7 +248,10 @@ def standard_deviation(variance: Floats, means: Floats) -> Floats:
 
 
 def studentised(means: Floats, deviation: Floats, topics: int) -> Floats:
-    """Return means / (deviation / sqrt(topics)): 0 for a mean of 0, infinite if only the deviation is 0."""
+    """Return means / (deviation / sqrt(topics)).
+
+    The result is 0 for a mean of 0, and infinite if only the deviation is 0.
+    """
     means = np.where(np.abs(means) < CLOSE, 0.0, means)
     constant = np.where(means == 0.0, 0.0, np.copysign(np.inf, means))
     t: Floats = np.divide(means * np.sqrt(topics), deviation, out=constant, where=deviation > 0)
@@ -284,7 +303,9 @@ def randomisations(
     seed: int = 0,
     scale: ScaleType = "interval",
 ) -> list[Outcome]:
-    """Run `randomisation` on each column of `first` and the same column of `second`, float64[topics, pairs].
+    """Run `randomisation` on each pair of columns.
+
+    A pair is a column of `first` and the same column of `second`, float64[topics, pairs].
 
     All pairs share the assignments of signs; the outcome of a pair does not depend on the other pairs.
     """
@@ -304,7 +325,10 @@ def randomisations(
 
 
 def sign_assignments(topics: int, flips: int, seed: int) -> Iterator[Floats]:
-    """Yield float64[block, topics]: all assignments of signs for up to EXACT topics, else random ones."""
+    """Yield assignments of signs, float64[block, topics].
+
+    All assignments are yielded for up to EXACT topics, else random ones.
+    """
     return _all_signs(topics) if topics <= EXACT else random_signs(topics, flips, seed)
 
 
@@ -331,7 +355,10 @@ def _all_signs(topics: int) -> Iterator[Floats]:
 
 
 def random_signs(topics: int, flips: int, seed: int) -> Iterator[Floats]:
-    """Yield float64[block, topics]: random assignments of the signs 1 and -1 to the topics."""
+    """Yield random assignments of the signs 1 and -1 to the topics.
+
+    A block is float64[block, topics].
+    """
     size = 40 * BLOCK
     for block, begin in enumerate(range(0, flips, size)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))

@@ -20,7 +20,10 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class SwapCounts:
-    """Numbers of compared and swapped pairs of systems, int64[bins], by difference on the first set."""
+    """Numbers of compared and swapped pairs of systems, int64[bins].
+
+    The bins are those of the difference on the first set.
+    """
 
     compared: Ints
     swapped: Ints
@@ -68,7 +71,9 @@ class ExponentialDecline:
 def fit_decline(
     topics: Sequence[int], rates: Sequence[float], weights: Sequence[float]
 ) -> ExponentialDecline | None:
-    """Fit an exponential decline to the rates for numbers of topics, by weighted least squares.
+    """Fit an exponential decline to the rates for numbers of topics.
+
+    The fit is by weighted least squares.
 
     Returns None if fewer than two different numbers of topics have a positive weight.
     """
@@ -90,7 +95,10 @@ Points = Sequence[tuple[float, float, float]]
 
 
 def _minimise_loss(points: Points, low: float, high: float) -> float:
-    """Return the slope between low and high with the smallest loss, by golden-section search."""
+    """Return the slope between low and high with the smallest loss.
+
+    The method is golden-section search.
+    """
     for _ in range(60):
         step = GOLDEN * (high - low)
         if _loss(points, high - step) <= _loss(points, low + step):
@@ -101,7 +109,10 @@ def _minimise_loss(points: Points, low: float, high: float) -> float:
 
 
 def _height(points: Points, slope: float) -> float:
-    """Return the best a for a slope b; exponents start at the first point, so that they do not underflow."""
+    """Return the best a for a slope b.
+
+    Exponents start at the first point, so that they do not underflow.
+    """
     start = min(n for n, _, _ in points)
     shape = [math.exp(-slope * (n - start)) for n, _, _ in points]
     above = math.fsum(w * rate * e for (_, rate, w), e in zip(points, shape, strict=True))

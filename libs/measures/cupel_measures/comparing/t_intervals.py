@@ -12,7 +12,9 @@ from cupel_measures.model import Floats
 def t_intervals(
     scores: Sequence[Sequence[float]] | Floats, *, confidence: float | Floats = 0.95
 ) -> tuple[Interval, ...]:
-    """Return the t interval of the mean of every column: mean +- t(n - 1) sd / sqrt(n).
+    """Return the t interval of the mean of every column.
+
+    It is mean +- t(n - 1) sd / sqrt(n).
 
     scores: float64[topics, systems], or differences of pairs of systems. confidence: one number for all
     columns, or float64[systems]. If a column has an undefined score, its value and bounds are undefined. With

@@ -1,4 +1,6 @@
-"""Power of the paired t-test: the smallest detectable difference, and the required number of topics.
+"""Power of the paired t-test.
+
+It gives the smallest detectable difference, and the required number of topics.
 
 The test is two-sided. Its power follows from the noncentral t distribution (Sakai, Information Retrieval
 Journal 2016). The results are exact if differences are normally distributed.
@@ -19,10 +21,10 @@ FAR = 30.0
 
 
 def pooled_variance(scores: Sequence[Sequence[float]] | Floats) -> float | None:
-    """Return the variance (n - 1) of the difference of two systems, averaged over all pairs.
+    """Return the variance of the difference of two systems, averaged over all pairs.
 
-    It is twice the mean square of the error of the two-way ANOVA. The result is None for fewer than two
-    systems or topics, and for unusable scores.
+    The divisor of the variance is n - 1. The variance is twice the mean square of the error of
+    the two-way ANOVA. The result is None for fewer than two systems or topics, and for unusable scores.
     """
     values = matrix(scores)
     topics, systems = values.shape
@@ -82,7 +84,9 @@ def smallest_difference(
 def topics_needed(
     difference: float, variance: float, *, alpha: float = 0.05, target_power: float = 0.8
 ) -> int | None:
-    """Return the smallest number of topics on which the test detects `difference` with the target power.
+    """Return the smallest number of topics on which the test detects `difference`.
+
+    The test detects it with the target power.
 
     The result is None for a difference of 0, and if more than a million topics are needed. Raises ValueError
     for NaN.

@@ -1,4 +1,6 @@
-"""Explanations of scores: ties, unjudged documents, scale type, aspects, and other profiles.
+"""Explanations of scores: ties, unjudged documents, scale type, and other parts.
+
+Other parts are aspects and other profiles.
 
 An explanation covers one run under one set of qrels, measure by measure. Only the requested parts are
 computed.
@@ -21,7 +23,10 @@ class Part(Protocol):
     """One part of an explanation."""
 
     def as_data(self) -> dict[str, Any]:
-        """Return JSON-compatible values. Lists by topic have the order of the topics in the qrels."""
+        """Return JSON-compatible values.
+
+        Lists by topic have the order of the topics in the qrels.
+        """
 
 
 ABOUT: Mapping[str, str] = {
@@ -44,7 +49,9 @@ _EXPLAINERS: Mapping[str, Callable[[ExplainedRun, Sequence[Measure]], Sequence[P
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of a measure's value on a run: the requested parts, by their names in ABOUT.
+    """The explanation of a measure's value on a run.
+
+    It contains the requested parts, by their names in ABOUT.
 
     A part that does not apply is None. `parts` applies only to measures that combine aspects. A measure that
     reads texts has only the part `scale`.
@@ -53,7 +60,9 @@ class Explanation:
     parts: Mapping[str, Part | None]
 
     def as_data(self) -> dict[str, Any]:
-        """Return each part as JSON-compatible values, or as None (null) if the part does not apply.
+        """Return each part as JSON-compatible values.
+
+        A part that does not apply is None (null).
 
         Lists under `by_topic` have one entry per topic of the qrels, in their order.
         """

@@ -1,4 +1,7 @@
-"""The classes of label tuples of a collection, as TOMA orders and weighs them (Maistro et al., CIKM 2021)."""
+"""The classes of label tuples of a collection, as TOMA orders and weighs them.
+
+The reference for TOMA is Maistro et al., CIKM 2021.
+"""
 
 import math
 from collections import Counter
@@ -89,7 +92,9 @@ def list_classes(qrels: Qrels, measure: Measure) -> ClassList:
 def tuples_by_distance(
     qrels: Qrels, classes: Classes, arguments: Mapping[str, Any]
 ) -> dict[int, list[tuple[int, ...]]]:
-    """Return the possible tuples of label indices by distance, in the units of `Classes.distances`.
+    """Return the possible tuples of label indices by distance.
+
+    Distances are in the units of `Classes.distances`.
 
     Only the tuples of judged documents are returned if there are more than MOST_TUPLES possible ones, and for
     `label_set=observed`.
@@ -132,7 +137,10 @@ def label_names(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Lab
 def distance_in_units(
     labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: Mapping[str, Any]
 ) -> float:
-    """Return the distance of a label tuple from the best tuple, in the units of the embedding."""
+    """Return the distance of a label tuple from the best tuple.
+
+    The distance is in the units of the embedding.
+    """
     given = dict(arguments["embedding"] or ())
     places = [given.get(aspect.name, aspect.embedding) for aspect in aspects]
     away = [float(of[-1]) - float(of[label]) for of, label in zip(places, labels, strict=True)]

@@ -1,4 +1,6 @@
-"""Expected values over all orders of tied documents, by closed forms (McSherry and Najork, ECIR 2008).
+"""Expected values over all orders of tied documents, by closed forms.
+
+The reference is McSherry and Najork, ECIR 2008.
 
 A group of n tied documents contains r relevant ones. Each of its ranks has a relevant document with
 probability r/n. Given a relevant document at one rank, the other r - 1 relevant documents are distributed
@@ -57,7 +59,10 @@ class TiedHits:
         return TiedHits(rows, first, first + size[group] - 1, DEEPEST)
 
     def groups(self, credited: Mask, gain: Floats, cutoff: int | None) -> "TieGroups":
-        """Return the tie groups with hits in `credited`, bool[n], and the total gains of these hits."""
+        """Return the tie groups with hits in `credited`, and the total gains of the hits.
+
+        credited: bool[n].
+        """
         limit = min(self.depth, cutoff or DEEPEST)
         kept = credited & (self.first <= limit)
         row, first, last = self.rows.hits.row[kept], self.first[kept], self.last[kept]
@@ -100,12 +105,18 @@ class TieGroups:
     seen: Ints
 
     def places(self) -> tuple[Ints, Ints]:
-        """Return the group of each rank down to the cutoff, and the rank's position in the group, from 0."""
+        """Return the group of each rank down to the cutoff, and the rank's place in it.
+
+        The place is the position in the group, from 0.
+        """
         group = np.repeat(np.arange(len(self.row)), self.seen)
         return group, np.arange(len(group)) - np.repeat(np.cumsum(self.seen) - self.seen, self.seen)
 
     def sum(self, values: Floats, group: Ints) -> Floats:
-        """Return the sum of `values` per row, float64[rows]. values, group: one entry per seen rank."""
+        """Return the sum of `values` per row, float64[rows].
+
+        values, group: one entry per seen rank.
+        """
         return np.bincount(self.row[group], weights=values, minlength=self.rows).astype(np.float64)
 
     def linear(self, weight: Callable[[Ints], Floats]) -> Floats:
@@ -201,7 +212,9 @@ FORMS: Mapping[str, Callable[..., Floats]] = {
 
 
 def has_closed_form(measure: Measure) -> bool:
-    """Return whether `expected` supports the measure: one of FORMS, or a combination of such measures.
+    """Return whether `expected` supports the measure.
+
+    A supported measure is one of FORMS, or a combination of such measures.
 
     Supported combinations are means over aspects and classes.
     """

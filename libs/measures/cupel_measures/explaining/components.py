@@ -1,4 +1,7 @@
-"""The components of a combining measure: scores by aspect, or documents by label class."""
+"""The components of a combining measure.
+
+They are scores by aspect, or documents by label class.
+"""
 
 import math
 from collections.abc import Sequence
@@ -184,7 +187,10 @@ def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
 
 
 def _bands(cutoff: int | None, deepest: int) -> tuple[tuple[int, int], ...]:
-    """Return the first and last rank of each band, down to the cutoff, or to `deepest` if that is less."""
+    """Return the first and last rank of each band, down to the cutoff.
+
+    The bands go down to `deepest` if that is less than the cutoff.
+    """
     last = max(1, deepest if cutoff is None else min(cutoff, deepest))
     ends = [*(end for end in BANDS if end < last), last]
     return tuple(zip([1, *(end + 1 for end in ends[:-1])], ends, strict=True))

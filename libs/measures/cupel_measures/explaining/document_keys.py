@@ -1,4 +1,7 @@
-"""Sort keys of documents, which give the best and the worst order of tied documents for a measure."""
+"""Sort keys of documents, for the best and the worst order of tied documents.
+
+The keys are those for a measure.
+"""
 
 import numpy as np
 
@@ -39,7 +42,9 @@ def document_keys(view: AspectView, measure: Measure, aspect: str | None = None)
 
 
 def _in_pool(measure: Measure, pool: Pool) -> Keys:
-    """Return the labels as a key. If the measure has the parameter `gains`, return the gains as a second key.
+    """Return the labels as a key.
+
+    If the measure has the parameter `gains`, the gains are a second key.
 
     The order of these gains can differ from that of the labels.
     """
@@ -53,7 +58,10 @@ def _in_pool(measure: Measure, pool: Pool) -> Keys:
 
 
 def _by_subtopic(pool: SubtopicPool, rel: int | None) -> Keys:
-    """Return two kinds of keys: whether a document is judged, and whether it is relevant to a subtopic."""
+    """Return keys that tell whether a document is judged, and relevant to a subtopic.
+
+    These are two kinds of keys.
+    """
     relevance = pool.relevance(rel)
     document = np.repeat(np.arange(len(pool.topic_of)), np.diff(relevance.starts))
     first = np.searchsorted(relevance.topic, relevance.topic)

@@ -31,7 +31,10 @@ class ExplainedRun:
 
     @cached_property
     def uncut(self) -> Joined:
-        """The run joined with the qrels, without a cut, because a cut would split tie groups."""
+        """The run joined with the qrels, without a cut.
+
+        A cut would split tie groups.
+        """
         return join(self.ranking, self.qrels, profile=self.profile)
 
     @cached_property
@@ -52,7 +55,10 @@ class ExplainedRun:
         return self.memory[measure]
 
     def aspects_of(self, measure: Measure) -> list[str]:
-        """Return the aspects that a measure uses, in the collection's order; none if it uses subtopics."""
+        """Return the aspects that a measure uses, in the collection's order.
+
+        There are none if it uses subtopics.
+        """
         if measure.declaration.subtopics:
             return []
         arguments, order = measure.bound(self.qrels.aspects).arguments, self._order
@@ -81,7 +87,10 @@ class Series:
 
 
 def as_data(series: Mapping[str, Series | None]) -> dict[str, Any]:
-    """Return aggregates by name, and lists of values by topic under the same names in `by_topic`."""
+    """Return aggregates by name, and lists of values by topic.
+
+    The lists are in `by_topic` under the same names.
+    """
     totals = {name: None if values is None else values.total for name, values in series.items()}
     lists = {name: None if values is None else values.by_topic.tolist() for name, values in series.items()}
     return {**totals, "by_topic": lists}
@@ -96,7 +105,10 @@ def inner_measures(measure: Measure) -> Sequence[Measure]:
 
 
 def cutoff_of(measure: Measure) -> int | None:
-    """Return the deepest rank that a measure uses according to its text; None for the whole ranking."""
+    """Return the deepest rank that a measure uses according to its text, or None.
+
+    None stands for the whole ranking.
+    """
     if components := inner_measures(measure):
         cutoffs = [cutoff_of(component) for component in components]
         return None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)

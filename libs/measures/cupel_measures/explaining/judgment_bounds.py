@@ -99,7 +99,10 @@ def _judgments(subject: ExplainedRun, measure: Measure, highest: Floats | str) -
 
 
 def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Floats | str]:
-    """Return the values of each measure with highest labels, float64[T], or why they are undefined."""
+    """Return the values of each measure with highest labels, float64[T].
+
+    If they are undefined, the reason is returned instead.
+    """
     values: dict[Measure, Floats | str] = {}
     for cutoff in dict.fromkeys(map(cutoff_of, measures)):
         qrels = unjudged_documents.with_highest_labels(subject, cutoff)
@@ -118,7 +121,9 @@ def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
 
 
 def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
-    """Return whether a better label of a retrieved document never lowers the value, with these parameters.
+    """Return whether a better label of a retrieved document never lowers the value.
+
+    This holds for these parameters of the measure.
 
     The value of a measure that is declared as rising can still fall in four cases:
 

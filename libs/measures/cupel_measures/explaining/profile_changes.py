@@ -90,7 +90,10 @@ def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
-    """Return, by measure, the rules of `profile` that, adopted one at a time, change a value."""
+    """Return, by measure, the rules of `profile` that change a value.
+
+    The rules are adopted one at a time.
+    """
     rules: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
     affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():

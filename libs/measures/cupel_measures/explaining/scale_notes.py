@@ -38,7 +38,10 @@ def explain_scales(subject: ExplainedRun, measures: Sequence[Measure]) -> list[S
 
 
 def scale_of(measure: Measure, aspects: Sequence[Aspect]) -> ScaleNote:
-    """Return the scale type of a measure for a collection with `aspects`, and the operations it allows."""
+    """Return the scale type of a measure, and the operations it allows.
+
+    The scale type is that for a collection with `aspects`.
+    """
     type_ = scale_type(measure, aspects)
     aggregate = measure.declaration.aggregate
     return ScaleNote(type_, OPERATIONS[type_], aggregate, warning(measure, aspects))

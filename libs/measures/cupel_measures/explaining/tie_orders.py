@@ -44,7 +44,10 @@ class TieOrders:
 
     @cached_property
     def tied(self) -> NDArray[np.int64]:
-        """Indices of tied hits, whose ranks depend on the order, in groups that begin at or above the cut."""
+        """Indices of tied hits, whose ranks depend on the order.
+
+        The hits are in groups that begin at or above the cut.
+        """
         reached = self.uncut.first <= (self.depth or self.uncut.first)
         return np.flatnonzero((self.uncut.last > self.uncut.first) & reached)
 
@@ -69,7 +72,10 @@ class TieOrders:
         return self._with(self.tied[last > (self.depth or DEEPEST)])
 
     def tied_above(self, cutoff: int | None) -> Mask:
-        """Return the topics with more than one order of the documents down to `cutoff`, bool[T]."""
+        """Return the topics with more than one order of the documents down to `cutoff`.
+
+        The result is bool[T].
+        """
         return self._with(self._above(self.tied, cutoff))
 
     def _above(self, hits: Ints, cutoff: int | None) -> Ints:
@@ -80,9 +86,11 @@ class TieOrders:
         return np.bincount(self.hits.row[hits], minlength=self.hits.rows) > 0
 
     def comparable(self, keys: Keys, cutoff: int | None) -> Mask:
-        """Return bool[T]: whether all keys agree on the order of the tied documents of the topic.
+        """Return whether all keys agree on the order of the tied documents of the topic.
 
-        They agree if, of any two tied documents, one is at least as good as the other by every key. Tie
+        The result is bool[T].
+
+        The keys agree if, of any two tied documents, one is at least as good as the other by every key. Tie
         groups that begin below the cutoff are ignored.
         """
         best_first, documents = self._best_first(keys)
@@ -92,7 +100,9 @@ class TieOrders:
         return ~self._with(self._above(self.tied[best_first][1:][against], cutoff))
 
     def extreme(self, keys: Keys, *, best: bool) -> Joined:
-        """Return the run with tied documents sorted by keys, from best to worst or from worst to best.
+        """Return the run with tied documents sorted by keys.
+
+        The order is from best to worst or from worst to best.
 
         Documents outside the pool count as worse than all pooled ones.
         """
@@ -105,7 +115,10 @@ class TieOrders:
         return self._cut(_reranked(self.uncut, self.hits.row, rank))
 
     def _best_first(self, keys: Keys) -> tuple[Ints, NDArray[np.int32]]:
-        """Return the order of tied hits by group and decreasing keys, and their documents in that order."""
+        """Return the order of tied hits by group and decreasing keys, and their documents.
+
+        The documents are in that order.
+        """
         documents = self.uncut.document[self.tied]
         order = np.lexsort((*(-key[documents] for key in reversed(keys)), self.group))
         return order, documents[order]
@@ -125,14 +138,19 @@ class TieOrders:
         return True
 
     def _groups(self, topic: int) -> list[tuple[int, int, int]]:
-        """Return first rank, last rank and number of pooled documents of each tie group of a topic."""
+        """Return the tie groups of a topic.
+
+        A group has a first rank, a last rank and a number of pooled documents.
+        """
         begin, end = np.searchsorted(self.hits.row[self.tied], [topic, topic + 1])
         tied = self.tied[begin:end]
         pairs = zip(self.uncut.first[tied].tolist(), self.uncut.last[tied].tolist(), strict=True)
         return [(first, last, len(list(members))) for (first, last), members in groupby(pairs)]
 
     def sample_orders(self, topics: Sequence[int], seed: int) -> Iterator[tuple[Joined, Mapping[int, int]]]:
-        """Yield blocks of possible orders of `topics`, with the number of orders per topic in the block.
+        """Yield blocks of possible orders of `topics`.
+
+        Each block comes with the number of orders per topic in it.
 
         A block has one row per order and topic. The rows of the first order of all topics come first, then
         those of the second order, and so on. A row is empty if its topic has fewer orders in the block or is
@@ -152,7 +170,10 @@ class TieOrders:
         return np.minimum(self.uncut.retrieved, self.depth or DEEPEST)
 
     def _ranks(self, topic: int, seed: int, number: int) -> Iterator[NDArray[np.int32]]:
-        """Yield the ranks of the hits of a topic in several orders, int32[up to number, hits]."""
+        """Yield the ranks of the hits of a topic in several orders.
+
+        A block is int32[up to number, hits].
+        """
         begin, end = self.uncut.offsets[topic : topic + 2]
         groups = self._groups(topic)
         tied = self.tied[slice(*np.searchsorted(self.tied, [begin, end]))] - begin
@@ -237,7 +258,10 @@ def _shuffles(groups: Sequence[Group], seed: Sequence[int]) -> Iterator[NDArray[
 
 
 def _places(group: Group, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return random ranks, int32[number, members], by the first steps of parallel Fisher-Yates shuffles."""
+    """Return random ranks, int32[number, members].
+
+    They come from the first steps of parallel Fisher-Yates shuffles.
+    """
     first, last, members = group
     places = np.repeat(np.arange(first, last + 1, dtype=np.int32)[None, :], number, axis=0)
     every = np.arange(number)

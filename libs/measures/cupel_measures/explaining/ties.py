@@ -151,7 +151,10 @@ def _has_bounds(measure: Measure) -> bool:
 def _extremes(
     subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, value: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the values of the worst and the best order by `keys`, or outer bounds, float64[T] each."""
+    """Return the values of the worst and the best order by `keys`, or outer bounds.
+
+    Both are float64[T].
+    """
     worst, best = (_extreme(subject, orders, measure, keys, best=best) for best in (False, True))
     return np.minimum(worst, value), np.maximum(best, value)  # min and max only correct rounding errors
 
@@ -165,7 +168,9 @@ def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: K
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PartByPart(AspectView):
-    """A view that scores each aspect of a mean in the worst (or best) order for this aspect.
+    """A view that scores each aspect of a mean in its own extreme order.
+
+    This is the worst (or best) order for the aspect.
 
     If the same order is the extreme for all aspects, the mean is the value of this order. Otherwise it is an
     outer bound.
@@ -185,7 +190,10 @@ class _PartByPart(AspectView):
 
 @dataclass(frozen=True, eq=False)
 class _TriedOrders:
-    """The values of a topic in several orders. every: whether these are all orders of the topic."""
+    """The values of a topic in several orders.
+
+    every: whether these are all orders of the topic.
+    """
 
     values: Floats
     every: bool
@@ -260,7 +268,10 @@ def _method(closed: bool, every: bool, depends: bool) -> MeanMethod:
 
 
 def _expected(known: _KnownValues, value: Floats, trials: Trials, depends: Mask) -> tuple[Series, Series]:
-    """Return the expected values and their standard errors. The standard error of an exact value is 0."""
+    """Return the expected values and their standard errors.
+
+    The standard error of an exact value is 0.
+    """
     measure, error = known.measure, np.zeros(len(value))
     if known.closed is not None:
         expected = np.where(depends, known.closed, value)

@@ -1,4 +1,4 @@
-"""The unjudged documents of a run, and qrels in which these documents have the highest labels."""
+"""The unjudged documents of a run, and qrels that give them the highest labels."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,14 +18,20 @@ SUBTOPICS = "subtopics"
 
 
 def unjudged(subject: ExplainedRun, names: Iterable[str], cutoff: int | None) -> dict[str, Floats]:
-    """Return the share of unjudged documents down to `cutoff`, float64[T], by aspect or SUBTOPICS."""
+    """Return the share of unjudged documents down to `cutoff`, float64[T].
+
+    The shares are by aspect or SUBTOPICS.
+    """
     seen, retrieved = Hits.of(subject.joined).within(cutoff), subject.joined.retrieved
     depth = retrieved if cutoff is None else np.minimum(retrieved, cutoff)
     return {name: divided(depth - seen.of_documents(_judged(subject, name)).number, depth) for name in names}
 
 
 def _judged(subject: ExplainedRun, name: str) -> Mask:
-    """Return bool[D]: which documents are judged for the aspect `name`, or by subtopic if it is SUBTOPICS."""
+    """Return which documents are judged for the aspect `name`, bool[D].
+
+    If the name is SUBTOPICS, they are judged by subtopic.
+    """
     if name == SUBTOPICS:
         return subject.view.by_subtopic.pool.judged
     return subject.view.pool(name).judged
@@ -85,7 +91,9 @@ class _MergedPools:
 
 
 def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedPools) -> Subtopics:
-    """Return the judgments with `documents` made relevant to all subtopics of their topics.
+    """Return the judgments with `documents` made relevant.
+
+    They are relevant to all subtopics of their topics.
 
     documents: indices before ordering by `merged`.
     """
@@ -105,7 +113,10 @@ def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedP
 
 
 def _documents_outside_pools(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[bytes]]:
-    """Return topic indices and ids of the run's documents down to `cutoff` that are in no pool."""
+    """Return the run's documents down to `cutoff` that are in no pool.
+
+    The results are topic indices and ids.
+    """
     ranking, joined = subject.ranking, subject.joined
     number = {name: row for row, name in enumerate(subject.qrels.topics)}
     rows = np.array([number.get(name, -1) for name in ranking.topics], dtype=np.int64)
@@ -121,7 +132,10 @@ def _documents_outside_pools(subject: ExplainedRun, cutoff: int | None) -> tuple
 
 
 def profile_order(ranking: Ranking, profile: Profile) -> Ints:
-    """Return the order of a ranking's documents by the rules of the profile, topic by topic, int64[n]."""
+    """Return the order of a ranking's documents by the rules of the profile.
+
+    The order is topic by topic, int64[n].
+    """
     order, scores = np.arange(len(ranking.scores)), comparable_scores(ranking.scores, profile)
     opens = np.ones(len(scores) + 1, dtype=bool)
     opens[1:-1] = scores[1:] != scores[:-1]

@@ -1,1 +1,4 @@
-"""The measures, one file per family. The decorator `measure` declares each measure."""
+"""The measures, one file per family.
+
+The decorator `measure` declares each measure.
+"""

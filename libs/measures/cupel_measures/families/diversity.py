@@ -42,7 +42,10 @@ DEEPEST = 1_000_000
 
 
 def above_ideal(values: Floats) -> Mask:
-    """Return whether each normalised score exceeds 1 by more than a rounding error, bool."""
+    """Return whether each normalised score exceeds 1 by more than a rounding error.
+
+    The result is bool.
+    """
     return values > 1.0 + 1e-9
 
 
@@ -72,7 +75,10 @@ def _novelty_sum(
 def _over_ideal(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None, cap: bool
 ) -> Floats:
-    """Return float64[rows]: the sum divided by the sum for the topic's greedy ideal ranking."""
+    """Return the sum divided by the sum for the topic's greedy ideal ranking.
+
+    The result is float64[rows].
+    """
     achieved = _novelty_sum(rows, discounted, rel, alpha, cutoff)
     ideal = _novelty_sum(rows.pool.ideal(rel, float(alpha), cutoff), discounted, rel, alpha, cutoff)
     values = divided(achieved, ideal[rows.topic])
@@ -82,7 +88,10 @@ def _over_ideal(
 def _over_all_new(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
 ) -> Floats:
-    """Return float64[rows]: the sum divided by the sum for documents that are relevant to all m subtopics."""
+    """Return the sum divided by the sum for documents relevant to all subtopics.
+
+    The result is float64[rows]. The number of subtopics is m.
+    """
     if cutoff is None or cutoff > DEEPEST:
         raise MeasureError(
             f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
@@ -95,7 +104,10 @@ def _over_all_new(
 
 @lru_cache(maxsize=256)
 def _all_new(discounted: Discounted, alpha: float, cutoff: int) -> float:
-    """Return the sum over ranks r <= k of the discounted (1 - alpha)^(r - 1), added in order."""
+    """Return the sum over ranks r <= k of the discounted (1 - alpha)^(r - 1).
+
+    The terms are added in order.
+    """
     ranks = np.arange(1, cutoff + 1)
     return float(np.cumsum(discounted(discounts.power(1.0 - alpha, ranks), ranks))[-1])
 
@@ -185,7 +197,9 @@ def ERR_IA(
     alpha: Share = 0.5,
     normalise: OneFlag = True,
 ) -> Floats:
-    """Intent-aware expected reciprocal rank: the mean of ERR over subtopics, for binary judgments.
+    """Intent-aware expected reciprocal rank: the mean of ERR over subtopics.
+
+    The judgments are binary.
 
         ERR of a subtopic = sum over r <= k of 1/r * R(r) * product over j < r of (1 - R(j))
         ERR_IA(normalise=False)@k = mean of ERR over the m subtopics = alpha/m * sum over r <= k of NG(r) / r
@@ -224,7 +238,7 @@ def nERR_IA(
     alpha: Share = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised ERR_IA: ERR_IA divided by the ERR_IA of the topic's greedy ideal ranking.
+    """Normalised ERR_IA: ERR_IA divided by that of the topic's greedy ideal ranking.
 
         nERR_IA@k = (sum over r <= k of NG(r) / r) / (the same sum of the ideal ranking)
 
@@ -250,7 +264,7 @@ def NRBP(
     beta: Continuation = 0.5,
     literal: OneFlag = False,
 ) -> Floats:
-    """Novelty- and rank-biased precision, for a user who continues with probability `beta`.
+    """Novelty- and rank-biased precision: the user continues with probability `beta`.
 
         NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r)
 
@@ -300,7 +314,9 @@ def nNRBP(
 
 @measure(source="Agrawal et al., WSDM 2009; ndeval MAP-IA", aliases=("MAP_IA", "MAP-IA"), subtopics=True)
 def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
-    """Intent-aware average precision: the mean of AP over the m subtopics, each with its own R.
+    """Intent-aware average precision: the mean of AP over the m subtopics.
+
+    Each subtopic has its own R.
 
         AP of a subtopic = 1/R * sum of (relevant in 1..r) / r over the ranks r of relevant documents
 

@@ -53,7 +53,7 @@ def LMD(
     weights: Weights = "equal",
     rel: Rel | None = None,
 ) -> Floats:
-    """Language-model divergence: the closeness of the texts of a ranking to those of the subtopics.
+    """Language-model divergence: closeness of ranked texts to those of the subtopics.
 
         LMD = min(1, raw / raw of the mean model of all subtopics)
         raw = mean over subtopics of 1 - JSD(ranking, subtopic)
@@ -131,7 +131,9 @@ def soft_alpha_nDCG(
     stop: Stop = 0,
     rel: Rel | None = None,
 ) -> Floats:
-    """alpha_nDCG with labels predicted from texts: how closely a document matches each subtopic.
+    """alpha_nDCG with labels predicted from texts: the closeness to each subtopic.
+
+    A label tells how closely a document matches the subtopic.
 
         soft_alpha_nDCG@k = min(1, DCG / DCG of the ideal ranking)
         DCG = sum over r <= k of NG(r) / log2(1 + r)
@@ -164,7 +166,10 @@ def soft_alpha_nDCG(
 
 
 def _novelty_sum(labels: Floats, alpha: float) -> float:
-    """Return the sum over ranks r of NG(r) / log2(1 + r). labels: float64[n, S], at each rank."""
+    """Return the sum over ranks r of NG(r) / log2(1 + r).
+
+    labels: float64[n, S], at each rank.
+    """
     if not len(labels):
         return 0.0
     above = np.cumsum(labels, axis=0) - labels

@@ -44,7 +44,10 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
 
 
 def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
-    """Return float64[rows]: the overlap of an ideal ranking of `base` documents with itself to `depth`."""
+    """Return the overlap of an ideal ranking with itself to `depth`, float64[rows].
+
+    The ideal ranking has `base` documents.
+    """
     (base, depth), which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
     kind = np.repeat(np.arange(len(base)), base)
     place = np.arange(len(kind)) - (np.cumsum(base) - base)[kind]
@@ -54,7 +57,9 @@ def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
 
 @measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
 def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
-    """Q-measure: average precision with gains, relative to the ideal ranking at the same rank.
+    """Q-measure: average precision with gains, relative to the ideal at the same rank.
+
+    The ideal is the ideal ranking.
 
         Q = 1/R * sum of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i)) over ranks i with a positive gain
 
@@ -87,7 +92,10 @@ def _running(values: Floats) -> Floats:
 
 
 def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
-    """Return the ideal ranking of each topic, one row per topic, and its cumulative gains."""
+    """Return the ideal ranking of each topic, and its cumulative gains.
+
+    There is one row per topic.
+    """
 
     def make() -> tuple[Hits, Floats]:
         gains = pool.gains(table)
@@ -102,11 +110,17 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
 
 
 def _ideal_places(rows: Rows, hits: Hits) -> Ints:
-    """Return the rank of each hit in the ideal ranking, int64[n]; hits with equal gains keep their order."""
+    """Return the rank of each hit in the ideal ranking, int64[n].
+
+    Hits with equal gains keep their order.
+    """
     pool, table = rows.pool, rows.pool.aspect.gains
 
     def make() -> tuple[Ints, NDArray[np.integer]]:
-        """Return the number of documents of the topic with a greater gain, and the index of the gain."""
+        """Return the number of documents with a greater gain, and the index of the gain.
+
+        The documents are those of the topic.
+        """
         ideal, _ = _ideal(pool, table)
         levels, level = np.unique(pool.gains(table), return_inverse=True)
         level = level.astype(np.min_scalar_type(len(levels)))

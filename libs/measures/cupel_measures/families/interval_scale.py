@@ -41,7 +41,10 @@ LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, 
 
 
 def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
-    """Interval if exactly two gains occur, including 0 for unjudged documents; otherwise neither."""
+    """Interval if exactly two gains occur, including 0 for unjudged documents.
+
+    Otherwise neither.
+    """
     return scale_types.total_gain(label_gains.exactly(aspect, None))
 
 
@@ -52,7 +55,7 @@ def exact_graded_precision(rows: Rows, *, cutoff: int) -> list[Fraction]:
 
 @measure(source=SOURCE, scale=_by_total_gain, exact=exact_graded_precision, by_scale=True, rises=True)
 def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
-    """Graded precision: the gains of the first N documents, divided by the greatest possible sum.
+    """Graded precision: gains of the first N documents over the greatest possible sum.
 
         gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c)
 
@@ -87,7 +90,7 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
     rises=True,
 )
 def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
-    """Graded recall: the gains of the first N documents, relative to the gains of all judged documents.
+    """Graded recall: gains of the first N documents over the gains of all judged ones.
 
         gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c)
 
@@ -139,9 +142,10 @@ def exact_graded_rank_biased_precision(
 
 
 def _by_persistence_and_gains(aspect: Aspect, given: Any) -> ScaleType:
-    """Interval if p = G / (G + 1) and all steps between gains are equal, ordinal for other p up to G / (G +
-    1), neither for a larger p. G is the smallest step between gains, divided by the greatest gain; with equal
-    steps G / (G + 1) = 1 / (c + 1).
+    """Interval if p = G / (G + 1) and all steps between gains are equal.
+
+    Ordinal for other p up to G / (G + 1), neither for a larger p. G is the smallest step between gains,
+    divided by the greatest gain; with equal steps G / (G + 1) = 1 / (c + 1).
     """
     return scale_types.rank_biased(given["p"], label_gains.exactly(aspect, given["gains"]))
 
@@ -320,14 +324,20 @@ def _check_reach(values: str, exceeds: bool, digits: int) -> None:
 
 
 def _power_exceeds(base: int, cutoff: int, weight: Exact, digits: int) -> bool:
-    """Return whether weight * base^cutoff has more than `digits` digits. Fast for any cutoff."""
+    """Return whether weight * base^cutoff has more than `digits` digits.
+
+    The function is fast for any cutoff.
+    """
     if base < 2 or not weight:
         return False
     return cutoff > 8 * digits or weight * base**cutoff > 10**digits
 
 
 def _binomial_exceeds(cutoff: int, best: int, digits: int) -> bool:
-    """Return whether C(cutoff + best, best) has more than `digits` digits. Fast for any cutoff."""
+    """Return whether C(cutoff + best, best) has more than `digits` digits.
+
+    The function is fast for any cutoff.
+    """
     fewer = min(cutoff, best)
     return fewer > 4 * digits or math.comb(cutoff + best, fewer) > 10**digits
 
@@ -347,7 +357,10 @@ def _share(part: Exact, total: Exact) -> Fraction:
 
 
 def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
-    """Return the sum of gains, float64[rows]. The order of the run does not change its bits."""
+    """Return the sum of gains, float64[rows].
+
+    The order of the run does not change its bits.
+    """
     hits, gain = rows.gains(table, cutoff)
     order = np.lexsort((gain, hits.row))
     return np.asarray(
@@ -356,7 +369,10 @@ def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
 
 
 def _gain_base(pool: Pool, table: Floats) -> Floats:
-    """Return float64[T]: the sum of the gains of all judged documents, added in ascending order."""
+    """Return the sum of the gains of all judged documents, float64[T].
+
+    The gains are added in ascending order.
+    """
     base: Floats = pool.once(("gain base", table.tobytes()), lambda: _summed_gains(pool, table))
     return base
 

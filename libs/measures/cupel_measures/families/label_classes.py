@@ -52,7 +52,10 @@ def deviations(
 
 
 def _exactly(places: Sequence[Any]) -> Sequence[int | Fraction]:
-    """Return exact numbers. Integers are not converted, because a scale may have a million of them."""
+    """Return exact numbers.
+
+    Integers are not converted, because a scale may have a million of them.
+    """
     return places if all(type(g) is int for g in places) else [exact(g) for g in places]
 
 
@@ -66,7 +69,9 @@ def distance_of(labels: Sequence[int], table: Deviations, distance: str) -> int:
 
 
 def all_distances(table: Deviations, distance: str) -> list[int]:
-    """Return the distances of all label tuples, ascending, without enumerating the tuples.
+    """Return the distances of all label tuples, ascending.
+
+    The tuples are not enumerated.
 
     Aspects are added one by one. Raises MeasureError if adding one needs more than MAX_SUMS sums.
     """
@@ -85,7 +90,9 @@ def all_distances(table: Deviations, distance: str) -> list[int]:
 
 
 def distinct(labels: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
-    """Return the distinct columns of int32[A, D], all at least 0, and intp[D], the column of each document.
+    """Return the distinct columns of labels, and the column of each document.
+
+    The labels are int32[A, D], all at least 0. The second result is intp[D].
 
     Each column is encoded as one integer whose digits are its labels, because integers sort faster.
     """

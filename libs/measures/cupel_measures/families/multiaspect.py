@@ -68,7 +68,9 @@ def CAM(
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
-    """Convex aggregation: the weighted arithmetic mean of the scores of `of` under each aspect.
+    """Convex aggregation: the weighted arithmetic mean of `of` over the aspects.
+
+    It is the mean of the scores of `of` under each aspect.
 
         CAM = sum over aspects a of p_a s_a
 
@@ -102,7 +104,9 @@ def MM(
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
-    """Multidimensional measure: the weighted harmonic mean of the scores of `of` under each aspect.
+    """Multidimensional measure: the weighted harmonic mean of `of` over the aspects.
+
+    It is the mean of the scores of `of` under each aspect.
 
         MM = (sum of p_a) / (sum of p_a / s_a), 0 if any s_a is 0
 
@@ -165,7 +169,10 @@ def wham_of_means(means: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def harmonic(scores: Floats, shares: Sequence[float]) -> Floats:
-    """Return float64[rows]: the weighted harmonic mean of float64[aspects, rows]; 0 if any score is 0."""
+    """Return the weighted harmonic mean of float64[aspects, rows].
+
+    The result is float64[rows], and 0 if any score is 0.
+    """
     parts = np.array(shares, dtype=np.float64)
     inverse = np.divide(parts[:, None], scores, out=np.zeros_like(scores), where=scores > 0)
     below = np.cumsum(inverse, axis=0)[-1]
@@ -181,7 +188,10 @@ def inner(of: Any, aspect: str) -> Measure:
 
 
 def within(of: Any, values: Floats) -> Floats:
-    """Return `values`, limited to the upper bound of `of`, because rounding can exceed it by one ulp."""
+    """Return `values`, limited to the upper bound of `of`.
+
+    Rounding can exceed the bound by one ulp.
+    """
     measures = [measure for _, measure in of] if isinstance(of, ArgumentPairs) else [of]
     greatest: float = max(measure.declaration.bounds[1] for measure in measures)
     return np.minimum(values, greatest)
@@ -204,8 +214,10 @@ def weighted(
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
-    """The scale type of `of` with the weights of the classes as gains. If that type depends on the weights,
-    and `label_set` is not cartesian, the type is neither, because the judgments then determine the weights.
+    """The scale type of `of` with the weights of the classes as gains.
+
+    If that type depends on the weights, and `label_set` is not cartesian, the type is neither, because the
+    judgments then determine the weights.
     """
     of: Measure = given["of"]
     if of.declaration.scale != "depends":
@@ -242,7 +254,9 @@ def TOMA(
     embedding: Embedding | None = None,
     aspects: AspectNames | None = None,
 ) -> Floats:
-    """Total order multi-aspect measure: `of` on documents graded by distance to the best labels.
+    """Total order multi-aspect measure: `of` on grades by distance to the best labels.
+
+    The grades are those of the documents.
 
         TOMA = of(W(labels of document 1), ..., W(labels of document n))
 

@@ -1,4 +1,4 @@
-"""Measures of the distance between a ranked list and its best order under several aspects.
+"""Distances between a ranked list and its best order under several aspects.
 
 Source: Lioma, Simonsen and Larsen, ICTIR 2017, section 4. An ideal ranking has the same documents as the
 list, so documents missing from the list do not count.
@@ -60,7 +60,10 @@ class Errors:
         return cls(row[wrong], rank[wrong], wrong_sizes, rows)
 
     def sum(self, values: Floats) -> Floats:
-        """Return float64[rows]: the sum of `values` / log2(1 + rank) along each row, added in order."""
+        """Return the sum of `values` / log2(1 + rank) along each row, float64[rows].
+
+        The terms are added in order.
+        """
         terms = values / discounts.log2(self.rank)
         return np.asarray(np.bincount(self.row, weights=terms, minlength=self.rows), dtype=np.float64)
 
@@ -76,7 +79,10 @@ class Errors:
 
 
 def _product_excess(parts: Sequence[tuple[float, Floats]]) -> Floats:
-    """Return prod(w + e) - prod(w), computed without subtraction: exactly 0 if every e is 0."""
+    """Return prod(w + e) - prod(w), computed without subtraction.
+
+    It is exactly 0 if every e is 0.
+    """
     product, excess = 1.0, np.zeros_like(parts[0][1])
     for weight, error in parts:
         excess = product * error + excess * (weight + error)
@@ -86,7 +92,10 @@ def _product_excess(parts: Sequence[tuple[float, Floats]]) -> Floats:
 
 @lru_cache(maxsize=4096)
 def greatest_local(n: int, weights: tuple[float, ...]) -> float:
-    """Return C_LRE, the greatest LRE of n documents (eq. 6). Ideal positions n, 1, n-1, 2, ... attain it."""
+    """Return C_LRE, the greatest LRE of n documents (eq. 6).
+
+    Ideal positions n, 1, n-1, 2, ... attain it.
+    """
     sizes, discount = _worst(n)
     return math.fsum((_product_excess([(weight, sizes) for weight in weights]) / discount).tolist())
 
@@ -100,13 +109,18 @@ def greatest_overall(n: int, weights: tuple[float, ...]) -> float:
 
 
 def _worst(n: int) -> tuple[Floats, Floats]:
-    """Return the errors n-1, n-3, ... of the worst ranking, and their discounts, at ranks 2j + 1."""
+    """Return the errors n-1, n-3, ... of the worst ranking, and their discounts.
+
+    They are at ranks 2j + 1.
+    """
     pairs = range(n // 2)
     return np.array([n - 2.0 * j - 1.0 for j in pairs]), np.array([1.0 + math.log2(1 + j) for j in pairs])
 
 
 def _normalised(loss: Floats, greatest: Sequence[float], retrieved: NDArray[np.int64]) -> Floats:
-    """Return 1 - loss / greatest; 1 for one document (no error is possible), 0 for an empty list.
+    """Return 1 - loss / greatest.
+
+    It is 1 for one document (no error is possible), and 0 for an empty list.
 
     The worst ranking attains the greatest loss, and rounding can exceed it by one ulp.
     """
@@ -117,7 +131,10 @@ def _normalised(loss: Floats, greatest: Sequence[float], retrieved: NDArray[np.i
 def with_positions(
     positions: Sequence[Sequence[int]], weights: Sequence[float] | None = None
 ) -> tuple[float, float]:
-    """Return NLRE and NGRE of one list, given its ideal positions per aspect (READINGS.md, reading 19)."""
+    """Return NLRE and NGRE of one list, given its ideal positions per aspect.
+
+    See READINGS.md, reading 19.
+    """
     n, shares = len(positions[0]), tuple(weights or [HALF] * len(positions))
     rank = np.arange(1, n + 1)
     errors = Errors.from_positions(
@@ -138,7 +155,7 @@ def NLRE(
     aspects: AspectNames | None = None,
     weights: AspectBalance | None = None,
 ) -> Floats:
-    """Normalised local rank error: 1 minus the cost of adjacent documents in the wrong order.
+    """Normalised local rank error: 1 minus the cost of misordered adjacent documents.
 
         LRE = sum over ranks i < n of (prod_a (w_a + eps^a_i) - prod_a w_a) / log2(1 + i)
         NLRE = 1 - LRE / C
@@ -185,7 +202,7 @@ def NGRE(
     aspects: AspectNames | None = None,
     weights: AspectBalance | None = None,
 ) -> Floats:
-    """Normalised global rank error: the errors are summed per aspect, and the sums are multiplied.
+    """Normalised global rank error: errors summed per aspect, and the sums multiplied.
 
         GRE = prod_a (1 + w_a A_a) - 1, A_a = sum over ranks i < n of eps^a_i / log2(1 + i)
         NGRE = 1 - GRE / C
@@ -211,7 +228,10 @@ def NGRE(
 def _balance(
     view: AspectView, aspects: AspectNames | None, weights: AspectBalance | None
 ) -> tuple[list[str], tuple[float, ...]]:
-    """Return aspects and their weights; raise MeasureError if there are fewer than two."""
+    """Return aspects and their weights.
+
+    Raises MeasureError if there are fewer than two.
+    """
     parts = weighted(view, aspects, weights, HALF)
     _need_two(len(parts))
     return [name for name, _ in parts], tuple(share for _, share in parts)
@@ -234,7 +254,10 @@ def _joined(losses: Sequence[Floats]) -> Floats:
 def _weighted_gains(
     view: AspectView, *, aspects: AspectNames | None, weights: AspectWeights | None
 ) -> Floats:
-    """Return float64[D]: z of each pooled document; raise MeasureError for fewer than two aspects."""
+    """Return z of each pooled document, float64[D].
+
+    Raises MeasureError for fewer than two aspects.
+    """
     parts = weighted(view, aspects, weights)
     _need_two(len(parts))
     total = np.zeros(view.qrels.labels.shape[1])
@@ -248,7 +271,9 @@ def _weighted_gains(
 def NWCS(
     view: AspectView, *, aspects: AspectNames | None = None, weights: AspectWeights | None = None
 ) -> Floats:
-    """Normalised weighted cumulative score: discounted weighted gains, relative to the list's best order.
+    """Normalised weighted cumulative score: relative to the score of the best order.
+
+    The score is the sum of discounted weighted gains. The best order is the list's best order.
 
         WCS = sum over ranks i of z_i / log2(1 + i), z_i = sum of p_a gain_a(i)
         NWCS = WCS / (WCS of the same documents by decreasing z)

@@ -77,7 +77,7 @@ def _precision_sum(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
     digits=lambda ranks, _: ranks * math.log10(math.e),  # bound of the least common multiple of all ranks
 )
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Average precision: the mean of the precision at the ranks of all relevant documents.
+    """Average precision: the mean precision at the ranks of all relevant documents.
 
         AP@k = 1/R * sum of (relevant in 1..i) / i over the ranks i <= k of relevant documents
 
@@ -144,7 +144,7 @@ def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval relative_P", scale="interval", rises=True)
 def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Relative precision: relevant documents among the first k, divided by the maximum possible number.
+    """Relative precision: precision at k, divided by its maximum possible value.
 
         RelP@k = (relevant in 1..k) / min(k, R)
 
@@ -206,7 +206,7 @@ def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     exempt={SWAP: "a relevant document that moves above the cutoff ranks below all other documents there"},
 )
 def Accuracy(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Accuracy: the probability that a relevant document ranks above a non-relevant one.
+    """Accuracy: the chance that a relevant document ranks above a non-relevant one.
 
         Accuracy@k = 1 - (sum over relevant documents of the others above them) / (relevant * others)
 
@@ -232,7 +232,7 @@ def nDCG(
     dcg: DcgName = "log2",
     gains: GainTable | None = None,
 ) -> Floats:
-    """Normalised discounted cumulative gain: DCG divided by the DCG of the ideal ranking.
+    """Normalised discounted cumulative gain: DCG divided by that of the ideal ranking.
 
         DCG@k = sum over i <= k of gain(i) / log2(1 + i)
         nDCG@k = DCG@k / DCG@k of all judged documents by decreasing gain
@@ -255,7 +255,9 @@ def nDCG(
 
 
 def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False) -> Floats:
-    """Return float64[labels]: the gain of each label. `gains` replaces gains of the aspect.
+    """Return the gain of each label: float64[labels].
+
+    `gains` replaces gains of the aspect.
 
     Labels in `gains` that the aspect does not have are ignored.
     """
@@ -281,7 +283,7 @@ def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floa
 
 @measure(source="Buckley and Voorhees, SIGIR 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
 def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
-    """Binary preference: how rarely judged non-relevant documents rank above relevant ones.
+    """Binary preference: how few judged non-relevant documents precede relevant ones.
 
         Bpref = 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R)
 
@@ -363,7 +365,7 @@ def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
 
 @measure(source="trec_eval iprec_at_recall", at="recall")
 def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
-    """Interpolated precision: the greatest precision at any rank with at least the given recall.
+    """Interpolated precision: the greatest precision at or above the given recall.
 
         IPrec@c = max over ranks i with (relevant in 1..i) >= c R of (relevant in 1..i) / i
 
@@ -383,7 +385,7 @@ def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval 11pt_avg")
 def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = None) -> Floats:
-    """Eleven-point average: the mean of interpolated precision at recall 0, 0.1, ..., 1.
+    """Eleven-point average: mean interpolated precision at recall 0, 0.1, ..., 1.
 
         AP11 = 1/11 * sum over c = 0, 0.1, ..., 1 of IPrec@c
 
@@ -423,7 +425,7 @@ def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
     rises=True,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Rank-biased precision, for a user who continues to the next document with probability p.
+    """Rank-biased precision: the user continues to the next rank with probability p.
 
         RBP@k = (1 - p) * sum of p^(i - 1) over the ranks i <= k of relevant documents
 
@@ -470,7 +472,10 @@ def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> F
 
 
 def unstopped(hits: Hits, stops: Floats) -> Floats:
-    """Return float64[n]: the product of 1 - `stops` over the earlier hits of the same row."""
+    """Return the product of 1 - `stops` over the earlier hits of the same row.
+
+    The result is float64[n].
+    """
     remaining = np.ones(len(stops))
     for places in itertools.islice(hits.places(), 1, None):
         remaining[places] = remaining[places - 1] * (1.0 - stops[places - 1])

@@ -1,4 +1,6 @@
-"""Measures by set, for one aspect, and counts (trec_eval's set_*, utility and num_*).
+"""Measures by set, for one aspect, and counts.
+
+They include `set_*`, `utility` and `num_*` of trec_eval.
 
 R is the number of relevant documents in the judgments of the topic.
 """
@@ -83,7 +85,7 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval set_map", rises=True)
 def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
-    """Set-based average precision: the product of precision and recall of the whole run.
+    """Set-based average precision: precision times recall of the whole run.
 
         SetAP = SetP * SetR
 
@@ -108,7 +110,7 @@ def Utility(
     documents: Documents | None = None,
     rel: Rel | None = None,
 ) -> Floats:
-    """Utility of the whole run: a weighted sum of the four counts of its contingency table.
+    """Utility of the whole run: a weighted sum of the counts of its contingency table.
 
         Utility = a * (relevant retrieved) + b * (others retrieved)
                 + c * (relevant not retrieved) + d * (others not retrieved)

@@ -1,4 +1,4 @@
-"""Understandability-biased measures: RBP with products of gains, and H, a mean of scores."""
+"""Understandability-biased measures: RBP with products of gains, and H, a mean."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -75,7 +75,7 @@ def uRBP(
     strict: OneFlag = False,
     aspect: AspectName | None = None,
 ) -> Floats:
-    """Understandability-biased RBP: a document counts if it is relevant and understandable.
+    """Understandability-biased RBP: documents both relevant and understandable count.
 
         uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
@@ -136,7 +136,7 @@ def uRBPgr(
     gains: Probabilities | None = None,
     aspect: AspectName | None = None,
 ) -> Floats:
-    """Graded understandability-biased RBP: a relevant document counts by how understandable it is.
+    """Graded uRBP: a relevant document counts by how understandable it is.
 
         uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
@@ -197,7 +197,7 @@ def RBP_u(
     graded: OneFlag = False,
     gains: Probabilities | None = None,
 ) -> Floats:
-    """RBP of understandability alone: a document counts if it is understandable, relevant or not.
+    """RBP of understandability alone: understandable documents count, relevant or not.
 
         RBP_u@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_U
 
@@ -234,7 +234,7 @@ def H(
     aspects: AspectNames | None = None,
     weights: AspectBalance | None = None,
 ) -> Floats:
-    """Multidimensional evaluation: the weighted harmonic mean of the scores of `of` under each aspect.
+    """Multidimensional evaluation: the weighted harmonic mean of scores by aspect.
 
         H = (sum of w_a) / (sum of w_a / M_a), 0 if an M_a of positive weight is 0
 
@@ -289,7 +289,10 @@ def _check(understandability: Sequence[str] | None, *tables: ArgumentPairs | Non
 def _understood(
     view: AspectView, aspects: Sequence[str] | None, thresholds: ArgumentPairs | None, *, strict: bool
 ) -> Floats:
-    """Return float64[D]: 1 for a document that is understandable under all of `aspects`, else 0."""
+    """Return 1 for a document that is understandable under all of `aspects`, else 0.
+
+    The result is float64[D].
+    """
     given, understood = dict(thresholds or ()), np.ones(view.qrels.labels.shape[1], dtype=bool)
     for name in aspects or ():
         understood = understood & _reaching(view.pool(name), given.get(name), strict=strict)
@@ -297,7 +300,10 @@ def _understood(
 
 
 def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
-    """Return bool[D]: labels that reach the threshold. Raise MeasureError if `label` is not on the scale."""
+    """Return which labels of the documents reach the threshold: bool[D].
+
+    Raise MeasureError if `label` is not on the scale.
+    """
     labels = pool.aspect.labels if pool.aspect.integer else range(len(pool.aspect.labels))
     if label is not None and label not in labels:
         ends = f"its labels range from {labels[0]} to {labels[-1]}"
@@ -311,7 +317,10 @@ def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
 
 
 def _likely(view: AspectView, aspects: Sequence[str] | None, gains: ArgumentPairs | None) -> Floats:
-    """Return float64[D]: the product over `aspects` of the probability that each document is understood."""
+    """Return the probability that each document is understood under all of `aspects`.
+
+    The result is float64[D], the product of the probabilities of the aspects.
+    """
     given, likely = dict(gains or ()), np.ones(view.qrels.labels.shape[1])
     for name in aspects or ():
         pool = view.pool(name)
@@ -320,7 +329,9 @@ def _likely(view: AspectView, aspects: Sequence[str] | None, gains: ArgumentPair
 
 
 def probabilities(aspect: Aspect, given: ArgumentPairs | None) -> Floats:
-    """Return float64[labels]: the probability that a document of each label is understood.
+    """Return the probability that a document of each label is understood.
+
+    The result is float64[labels].
 
     This is the number for the label in `given`. For other labels it is the gain of the label, divided by the
     greatest gain of the aspect if this gain exceeds 1.
@@ -334,5 +345,8 @@ def probabilities(aspect: Aspect, given: ArgumentPairs | None) -> Floats:
 
 
 def _rbp(hits: Hits, p: float, gain: Floats) -> Floats:
-    """Return float64[rows]: (1 - p) * sum of gain * p^(rank - 1). gain: float64[D], per document."""
+    """Return (1 - p) * sum of gain * p^(rank - 1): float64[rows].
+
+    gain: float64[D], per document.
+    """
     return (1.0 - p) * hits.sum(gain[hits.document] * discounts.power(p, hits.rank))

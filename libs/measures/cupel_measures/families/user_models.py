@@ -36,7 +36,9 @@ OnlyLog2 = Annotated[str, Word("log2", ("log2",))]
 
 @measure(source="Moffat et al., ADCS 2015; cwl_eval INST", by_scale=OF_THE_SCALE)
 def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """INST: expected gain per document if the user wants a total of T and adapts to the gains so far.
+    """INST: expected gain per document for a user who adapts to the gains so far.
+
+    The user wants a total of T.
 
         C(i) = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - (gain of ranks 1..i)
 
@@ -55,7 +57,10 @@ def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: Most
 
 
 def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
-    """Return the sums of reach * gain and of reach, float64[rows] each. The loop is over ranks."""
+    """Return the sums of reach * gain and of reach, float64[rows] each.
+
+    The loop is over ranks.
+    """
     reach, seen, expected = np.ones(hits.rows), np.zeros(hits.rows), np.zeros(hits.rows)
     missing = np.full(hits.rows, 2.0 * target)  # T + T_i
     by_rank = np.argsort(hits.rank, kind="stable")
@@ -75,7 +80,9 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
 
 @measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ", by_scale=OF_THE_SCALE, rises=True)
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """INSQ: expected gain per document if the user wants a total of T and ignores the gains so far.
+    """INSQ: expected gain per document for a user who ignores the gains so far.
+
+    The user wants a total of T.
 
         C(i) = ((i + 2T - 1) / (i + 2T))^2
 
@@ -101,7 +108,7 @@ def BPM(
     min_rel: LeastGain = 0,
     max_rel: MostGain | None = None,
 ) -> Floats:
-    """Bejeweled player model: mean gain per document if the user stops after a total of T, or at rank k.
+    """Bejeweled player model: mean gain per document up to a total of T, or rank k.
 
         C(i) = 1 for i < n, else 0: BPM@k = (gain of ranks 1..n) / n
 
@@ -196,14 +203,20 @@ def NERR11(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGa
 
 
 def _gained(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[Hits, Floats]:
-    """Return the hits with a positive gain in the first 1,000 ranks, and their gains in 0..1, float64."""
+    """Return the hits with a positive gain in the first 1,000 ranks, and their gains.
+
+    The gains are in 0..1, float64.
+    """
     low, high = _range(rows, min_rel, max_rel)
     hits, above = _clipped(rows, low, high)
     return hits, above / (high - low)
 
 
 def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, float]:
-    """Return the gains that are mapped to 0 and 1; raise MeasureError unless the first is smaller."""
+    """Return the gains that are mapped to 0 and 1.
+
+    Raise MeasureError unless the first is smaller.
+    """
     scales = float(rows.pool.aspect.gains.max(initial=0))
     low, high = float(min_rel), scales if max_rel is None else float(max_rel)
     if low == 0 and high == 0 and max_rel is None:  # no label has a gain, so every score is 0
@@ -215,7 +228,10 @@ def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, fl
 
 
 def _clipped(rows: Rows, low: float, high: float) -> tuple[Hits, Floats]:
-    """Return the hits with a gain above `low` in the first 1,000 ranks, and min(gain, high) - low."""
+    """Return the hits with a gain above `low`, and the part of the gains above `low`.
+
+    Only hits in the first 1,000 ranks count. The part of a gain is min(gain, high) - low.
+    """
     hits, above = rows.gains(np.clip(rows.pool.aspect.gains, low, high) - low)
     seen = hits.rank <= PLACES
     return hits.only(seen), above[seen]
@@ -227,14 +243,18 @@ def _ranks(depth: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def _inverse_squares(target: float) -> Floats:
-    """Return the probability that a user of INSQ reaches each rank i: (2T / (2T + i - 1))^2."""
+    """Return the probability that a user of INSQ reaches each rank.
+
+    For rank i it is (2T / (2T + i - 1))^2.
+    """
     share = 2.0 * target / (2.0 * target + (_ranks(PLACES) - 1))
     return share * share
 
 
 def _expected(hits: Hits, gain: Floats, reach: Floats) -> Floats:
-    """Return float64[rows]: the expected gain per document, if rank i is reached with probability reach[i -
-    1].
+    """Return the expected gain per document: float64[rows].
+
+    Rank i is reached with probability reach[i - 1].
     """
     seen = hits.rank <= len(reach)
     inspected = hits.only(seen)
@@ -243,7 +263,9 @@ def _expected(hits: Hits, gain: Floats, reach: Floats) -> Floats:
 
 
 def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
-    """Return float64[rows]: the result of `_expected` for a user who also stops with probability gain(i).
+    """Return the expected gain for a user who also stops with probability gain(i).
+
+    The result is float64[rows], as from `_expected`.
 
     Between two hits all gains are 0. So the cumulative sum of `reach` gives the number of documents inspected
     between them.
@@ -286,7 +308,10 @@ def RBP_trec(rows: Rows, *, p: Persistence = 0.9) -> Floats:
 
 
 def _greatest(rows: Rows, table: Floats) -> Floats:
-    """Return float64[T]: the greatest gain in the judgments of each topic, 0 if there is none."""
+    """Return the greatest gain in the judgments of each topic: float64[T].
+
+    It is 0 if there is none.
+    """
     greatest = np.zeros(rows.pool.topics)
     np.maximum.at(greatest, rows.pool.topic_of, rows.pool.gains(table))
     return greatest
@@ -298,7 +323,9 @@ def _greatest(rows: Rows, table: Floats) -> Floats:
     exempt=dict.fromkeys((NOTHING_RELEVANT, SWAP), NOT_RELEVANCE),
 )
 def RBPResidual(rows: Rows, *, p: Persistence = 0.9) -> Floats:
-    """RBP residual: the largest amount that unjudged ranks, including those below the run, could add to RBP.
+    """RBP residual: the largest amount that unjudged ranks could add to RBP.
+
+    Unjudged ranks include those below the run.
 
         RBPResidual = 1 - (1 - p) * sum of p^(i - 1) over the ranks i of judged documents
 

@@ -58,7 +58,10 @@ class Measure:
 
     @cached_property
     def within(self) -> tuple["Measure", ...]:
-        """Return the inner measures: the measure in `of=`, or one per aspect. Empty without `of=`."""
+        """Return the inner measures: the measure in `of=`, or one per aspect.
+
+        The result is empty without `of=`.
+        """
         inner = self.arguments.get("of")
         if isinstance(inner, ArgumentPairs):
             return tuple(measure for _, measure in inner)
@@ -66,26 +69,35 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the minimum and maximum value. The range includes those of the inner measures."""
+        """Return the minimum and maximum value.
+
+        The range includes those of the inner measures.
+        """
         low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)
 
     @property
     def by_scale(self) -> bool:
-        """Return whether the values can depend on labels of the scale that no document has."""
+        """Return whether values can depend on labels of the scale that no document has."""
         by_scale = self.declaration.by_scale
         declared = by_scale(self.arguments) if callable(by_scale) else by_scale
         return declared or any(inner.by_scale for inner in self.within)
 
     @property
     def needs_labels(self) -> bool:
-        """Return whether the measure uses labels of an aspect, which judgments by subtopic do not give."""
+        """Return whether the measure uses labels of an aspect.
+
+        Judgments by subtopic do not give such labels.
+        """
         if self.declaration.label_free:
             return any(self.arguments.get(name) is not None for name in ("rel", "aspect"))
         return not self.declaration.subtopics
 
     def having(self, **changes: Any) -> "Measure":
-        """Return the measure with some parameters changed. Raise MeasureError as `parse` does."""
+        """Return the measure with some parameters changed.
+
+        Raise MeasureError as `parse` does.
+        """
         return _checked(self.declaration, {**dict(self.parameters), **changes})
 
     def bound(self, aspects: Sequence[Aspect]) -> "Measure":
@@ -158,7 +170,10 @@ def _of_text(text: str) -> Measure:
 
 
 def measure_of(call: Call) -> Measure:
-    """Return the measure of a call. Raise MeasureError if it is unknown or a parameter is invalid."""
+    """Return the measure of a call.
+
+    Raise MeasureError if it is unknown or a parameter is invalid.
+    """
     if call.name not in NAMES:
         if (translated := trec_names.translate(str(call))) is not None and len(translated) == 1:
             return measure_of(read(translated[0]))
@@ -242,7 +257,10 @@ def _read_within(value: Any, kind: Inner) -> Any:
 
 
 def _measure_within(value: Any, kind: Inner) -> Any:
-    """Read the value of `of=`: a single-aspect measure without `aspect`, or one such measure per aspect."""
+    """Read the value of `of=`.
+
+    It is a single-aspect measure without `aspect`, or one such measure per aspect.
+    """
     if kind.by_aspect and isinstance(value, Mapping | ArgumentPairs):
         pairs = value if isinstance(value, ArgumentPairs) else value.items()
         if not value or not all(isinstance(name, str) for name, _ in pairs):

@@ -25,7 +25,10 @@ class ParameterError(ValueError):
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return "; did you mean X?" for the known word X closest to `word`, or "" if no word is close."""
+    """Return "; did you mean X?" for the known word X closest to `word`.
+
+    Return "" if no word is close.
+    """
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower()[:LONGEST_WORD], lower, 1, 0.6)
     return f"; did you mean {lower[close[0]]}?" if close else ""
@@ -33,12 +36,18 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ParameterKind:
-    """A kind of parameter: `expects` describes its values, `read` checks and normalises one."""
+    """A kind of parameter.
+
+    `expects` describes its values, `read` checks and normalises one.
+    """
 
     expects: str
 
     def read(self, value: Any) -> Any:
-        """Return the normalised value. Raise ParameterError if the parameter does not accept it."""
+        """Return the normalised value.
+
+        Raise ParameterError if the parameter does not accept it.
+        """
         raise NotImplementedError
 
     def refuse(self, value: Any) -> ParameterError:
@@ -65,7 +74,10 @@ class Whole(ParameterKind):
 
 @dataclass(frozen=True)
 class Number(ParameterKind):
-    """A number from `low` to `high`, except the numbers in `without`. A rational is kept exact."""
+    """A number from `low` to `high`, except the numbers in `without`.
+
+    A rational is kept exact.
+    """
 
     expects: str = "a number"
     low: float = -MOST
@@ -138,7 +150,10 @@ class Either(ParameterKind):
 
 @dataclass(frozen=True)
 class Numbers(ParameterKind):
-    """A non-empty sorted list of numbers: ascending if `rising`, else descending. Numbers may be equal."""
+    """A non-empty sorted list of numbers.
+
+    It is ascending if `rising`, else descending. Numbers may be equal.
+    """
 
     expects: str = "a list of numbers"
     each: ParameterKind = Number()
@@ -161,7 +176,9 @@ class Numbers(ParameterKind):
 
 @dataclass(frozen=True)
 class GainTableParameter(ParameterKind):
-    """A dict from `key` to `value`, stored as a hashable tuple of pairs, sorted by key.
+    """A dict from `key` to `value`, stored as a hashable tuple of pairs.
+
+    The pairs are sorted by key.
 
     With `optional`, an empty dict means no value.
     """
@@ -202,7 +219,10 @@ class Weighting(GainTableParameter):
 
 @dataclass(frozen=True)
 class Balance(GainTableParameter):
-    """Weights of aspects; each is at least 0, not all are 0, and they need not sum to 1."""
+    """Weights of aspects.
+
+    Each is at least 0, not all are 0, and they need not sum to 1.
+    """
 
     expects: str = "weights of 0 to 1,000, not all 0, such as {relevance:2,understandability:1}"
     value: ParameterKind = Number("", 0, 1000)
@@ -226,7 +246,9 @@ class NameOrNames(Words):
 
 @dataclass(frozen=True)
 class Inner(ParameterKind):
-    """A single-aspect measure. The module `measure` parses it, because it knows all declared measures.
+    """A single-aspect measure.
+
+    The module `measure` parses it, because it knows all declared measures.
 
     With `by_aspect`, the value can also be a dict from aspects to measures.
     """
@@ -241,7 +263,10 @@ def exact(value: int | float | Fraction) -> Fraction:
 
 
 def settled(value: int | float | Fraction) -> float | Fraction:
-    """Return `value` as a float if the repr of the float denotes exactly this value, else as a Fraction."""
+    """Return `value` as a float if its repr denotes exactly this value.
+
+    Otherwise return it as a Fraction.
+    """
     number = float(value)
     return number if exact(number) == exact(value) else Fraction(value)
 

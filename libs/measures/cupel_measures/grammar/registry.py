@@ -1,4 +1,6 @@
-"""Registry of measures. The parser, the API, the reference pages and the tests of laws use its declarations.
+"""Registry of measures.
+
+The parser, the API, the reference pages and the tests of laws use its declarations.
 
 A measure is a short pure function of rows, declared by a decorator. Its keyword-only parameters are the
 parameters in the text of the measure. Its docstring is its documentation. The arguments of the decorator are
@@ -28,7 +30,10 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a measure. `default` has the value REQUIRED if the parameter has no default."""
+    """A parameter of a measure.
+
+    `default` has the value REQUIRED if the parameter has no default.
+    """
 
     name: str
     kind: ParameterKind

@@ -1,4 +1,6 @@
-"""Scale types of measures and the statistics that they allow (Ferrante, Ferro and Losiouk, TKDE 2019).
+"""Scale types of measures and the statistics that they allow.
+
+They follow Ferrante, Ferro and Losiouk, TKDE 2019.
 
 Runs of one length have a total order. Set-based measures are compared with the order by the counts of the
 highest degree in which two runs differ (SBTO). Rank-based measures are compared with the order by the first
@@ -36,7 +38,10 @@ CLOSE = Fraction(1, 10**9)
 
 
 def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
-    """Return the scale type for a collection with `aspects`. Raise MeasureError as `Measure.bound` does."""
+    """Return the scale type for a collection with `aspects`.
+
+    Raise MeasureError as `Measure.bound` does.
+    """
     bound = measure.bound(aspects)
     if bound.declaration.combines or bound.declaration.subtopics:
         return _by_rule(bound, aspects)
@@ -45,7 +50,10 @@ def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
 
 
 def warning(measure: Measure, aspects: Sequence[Aspect]) -> str | None:
-    """Return a warning if the scale type does not allow the aggregate over topics, else None."""
+    """Return a warning if the scale type does not allow the aggregate over topics.
+
+    Return None otherwise.
+    """
     type_, aggregate = scale_type(measure, aspects), measure.declaration.aggregate
     if aggregate in OPERATIONS[type_]:
         return None
@@ -85,7 +93,10 @@ def rank_biased(p: float | Fraction, gains: Sequence[Exact]) -> ScaleType:
 
 
 def total_gain(gains: Sequence[Exact]) -> ScaleType:
-    """Return the scale type of a sum of gains: interval for exactly two degrees, otherwise neither."""
+    """Return the scale type of a sum of gains.
+
+    It is interval for exactly two degrees, otherwise neither.
+    """
     return "interval" if len(_degrees(gains)) == 2 else "neither"
 
 

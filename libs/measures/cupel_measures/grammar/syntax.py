@@ -83,12 +83,18 @@ def _bare(word: str) -> bool:
 
 
 def read(text: str) -> Call:
-    """Parse the text of one measure. Raise MeasureError, with the column of the error, if it is invalid."""
+    """Parse the text of one measure.
+
+    Raise MeasureError, with the column of the error, if it is invalid.
+    """
     return _Reader(text).measure()
 
 
 def literal(text: str) -> Any:
-    """Parse the text of one parameter value: a number, word, list or dict. Raise MeasureError."""
+    """Parse the text of one parameter value: a number, word, list or dict.
+
+    Raise MeasureError if it is invalid.
+    """
     return _Reader(text).literal()
 
 
@@ -105,7 +111,10 @@ def split(text: str) -> list[str]:
 
 
 def _quote_hint(character: str) -> str:
-    """Return a hint if `character` is a quote, which then starts an unterminated string; else ""."""
+    """Return a hint if `character` is a quote, else "".
+
+    The quote then starts an unterminated string.
+    """
     return ": a string ends with the same quote on the same line" if character in "'\"" else ""
 
 

@@ -1,4 +1,7 @@
-"""Translation between trec_eval's measure names (versions 9.0.8 and 10.0) and Cupel's."""
+"""Translation between the measure names of trec_eval and those of Cupel.
+
+The versions of trec_eval are 9.0.8 and 10.0.
+"""
 
 import re
 from collections.abc import Callable
@@ -92,7 +95,9 @@ SETS = {
 
 
 def translate(name: str) -> list[str] | None:
-    """Return the Cupel texts of a trec_eval name such as `ndcg_cut_10`, `P.5,10` or `official`.
+    """Return the Cupel texts of a trec_eval name.
+
+    Such names are `ndcg_cut_10`, `P.5,10` or `official`.
 
     Return None for any other name.
     """
@@ -118,7 +123,10 @@ def _bare(name: str) -> list[str]:
 
 
 def _parametrised(name: str) -> str | None:
-    """Return the Cupel text of a name with several values, such as `utility_2,-1,0,0` or `ndcg_1=3,2=9`."""
+    """Return the Cupel text of a name with several values.
+
+    Such names are `utility_2,-1,0,0` or `ndcg_1=3,2=9`.
+    """
     for trec, text in ALL_VALUES.items():
         values = _values(name, trec)
         if values and text.count("{}") in (1, len(values)):
@@ -139,7 +147,10 @@ def _values(name: str, trec: str) -> list[str] | None:
 
 
 def refusal(name: str) -> str | None:
-    """Return why a trec_eval name, with or without parameters, is not supported; None for other names."""
+    """Return why a trec_eval name is not supported; None for other names.
+
+    The name can have parameters.
+    """
     base = re.split(r"[.=]|_[0-9]", name)[0]
     if base.startswith("prefs_"):
         base = "prefs"
@@ -161,7 +172,10 @@ FORMATS: dict[str, Callable[[str], str]] = {
 
 
 def trec_name(text: str) -> str:
-    """Return trec_eval's name of the measure with this canonical text, or the text if there is none."""
+    """Return trec_eval's name of the measure with this canonical text.
+
+    Return the text if there is none.
+    """
     if text == "SetF":
         return "set_F"
     for trec, (pattern, _) in NAMES.items():

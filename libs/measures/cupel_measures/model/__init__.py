@@ -1,4 +1,6 @@
-"""Data model of evaluation: aspects, judgments, rankings, joined runs and document texts.
+"""Data model of evaluation.
+
+It consists of aspects, judgments, rankings, joined runs and document texts.
 
 All are immutable values over flat numpy arrays. Topics are sorted by the UTF-8 bytes of their ids, which is
 Python's order of strings. A pool is sorted by document id within its topic.

@@ -15,7 +15,10 @@ Exact = int | Fraction
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """Many ids in one byte string: id `i` is `blob[starts[i]:starts[i + 1]]`, in UTF-8."""
+    """Many ids in one byte string, in UTF-8.
+
+    Id `i` is `blob[starts[i]:starts[i + 1]]`.
+    """
 
     blob: bytes
     starts: Ints

@@ -14,7 +14,7 @@ Label = int | str
 
 @dataclass(frozen=True, kw_only=True)
 class Aspect:
-    """A judged property of documents, such as relevance, with its ordered scale of labels.
+    """A judged property of documents, such as relevance, with its scale of labels.
 
     labels: the labels from worst to best. lowest: further labels, each of which is read as the worst label.
     unjudged: labels that mean "not judged". threshold: index of the worst label that counts as relevant.
@@ -74,7 +74,10 @@ class Aspect:
 
     @cached_property
     def embedding(self) -> tuple[float | Fraction, ...]:
-        """Return the coordinate of each label for distances; default: 0, 1, 2, ... (TOMA, CIKM 2021, 3.1)."""
+        """Return the coordinate of each label for distances.
+
+        The default is 0, 1, 2, ... (TOMA, CIKM 2021, 3.1).
+        """
         return self.declared_embedding or tuple(range(len(self.labels)))
 
 

@@ -43,7 +43,10 @@ class Texts:
         )
 
     def places(self, ids: Ids) -> Ints:
-        """Return the index of each id among the documents: int64[n], -1 for a document without text."""
+        """Return the index of each id among the documents: int64[n].
+
+        It is -1 for a document without text.
+        """
         if "places" not in self.cache:
             self.cache["places"] = {id_: place for place, id_ in enumerate(self.documents.to_list())}
         place = self.cache["places"].get

@@ -23,7 +23,9 @@ ABSENT = -3
 
 @dataclass(frozen=True, eq=False)
 class Subtopics:
-    """Judgments by subtopic: document[i] has judgment[i] for subtopic names[subtopic[i]].
+    """Judgments by subtopic.
+
+    document[i] has judgment[i] for subtopic names[subtopic[i]].
 
     names: distinct ids, in byte order; the same id in two topics denotes two subtopics. document (index into
     `Qrels.documents`), subtopic, judgment: int32[n], sorted by document, then subtopic.
@@ -76,7 +78,10 @@ class Qrels:
     def empty(
         cls, aspects: tuple[Aspect, ...], label_sets: Mapping[str, LabelSet], *, subtopics: bool = True
     ) -> "Qrels":
-        """Return qrels without topics. subtopics: whether the collection has judgments by subtopic."""
+        """Return qrels without topics.
+
+        subtopics: whether the collection has judgments by subtopic.
+        """
         none = np.zeros((len(aspects), 0), dtype=np.int32)
         by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
         return cls(
@@ -92,7 +97,9 @@ class Qrels:
     def restricted_to(
         self, kept: NDArray[np.bool_], aspect: str | None = None, *, pooled: bool = False
     ) -> "Qrels":
-        """Return these qrels without the judgments of documents that are not in `kept`, bool[D].
+        """Return these qrels without the judgments of documents that are not in `kept`.
+
+        kept: bool[D].
 
         `documents` does not change, so joined runs stay valid. With `aspect`, only the labels of this aspect
         are removed. Without it, all labels and all judgments by subtopic of these documents are removed.
@@ -110,7 +117,7 @@ class Qrels:
         return replace(self, labels=labels, subtopics=subtopics, cache={}, unrestricted=self)
 
     def judged_only(self) -> "Qrels":
-        """Return these qrels with the topics that have no judgment moved to `unjudged_topics`.
+        """Return these qrels with topics that have no judgment moved to `unjudged_topics`.
 
         The pools of these topics, in which every label means "not judged", are removed. Readers of qrels call
         this method, so no other code decides which topics count in a mean.
@@ -142,7 +149,10 @@ class Qrels:
 
     @cached_property
     def is_judged(self) -> NDArray[np.bool_]:
-        """Return bool[D]: which pooled documents have a judgment by subtopic or for any aspect."""
+        """Return which pooled documents have a judgment: bool[D].
+
+        A judgment by subtopic or for any aspect counts.
+        """
         judged: NDArray[np.bool_] = np.asarray((self.labels >= NEGATIVE).any(axis=0))
         if self.subtopics is not None:
             judged[self.subtopics.document] = True

@@ -1,4 +1,7 @@
-"""Profiles: named sets of parsing and tie-breaking rules, recorded with every score."""
+"""Profiles: named sets of parsing and tie-breaking rules.
+
+The profile is recorded with every score.
+"""
 
 from dataclasses import dataclass
 
@@ -40,7 +43,10 @@ DEFAULT = PROFILES["cupel"]
 
 
 def find(name: str) -> Profile:
-    """Return the profile `name`. Raise ValueError if it is unknown; the message lists all profiles."""
+    """Return the profile `name`.
+
+    Raise ValueError if it is unknown; the message lists all profiles.
+    """
     try:
         return PROFILES[name]
     except KeyError:

@@ -14,7 +14,9 @@ from cupel_measures.model.profiles import DEFAULT, Profile
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """All documents of a run, ordered by topic (bytes), score (descending) and id (descending).
+    """All documents of a run, ordered by topic, score and id.
+
+    Topics are in the order of their bytes; score and id are descending.
 
     topics: T ids. offsets: int64[T + 1] into documents (n ids) and scores (float64[n]).
     """

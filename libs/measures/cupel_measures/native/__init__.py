@@ -1,1 +1,4 @@
-"""Optional C extensions: a reader of runs, sums and counts over rows, and the max-T statistics."""
+"""Optional C extensions.
+
+They are a reader of runs, sums and counts over rows, and the max-T statistics.
+"""

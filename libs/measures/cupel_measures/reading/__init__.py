@@ -1,1 +1,1 @@
-"""Readers of runs, qrels, collections and document texts, and joins of runs with qrels."""
+"""Readers of runs, qrels, collections and texts, and joins of runs with qrels."""

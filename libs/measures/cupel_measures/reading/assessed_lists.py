@@ -1,4 +1,6 @@
-"""Reader of the A66 assessments: ranked lists with the relevance and credibility of each result.
+"""Reader of the A66 assessments.
+
+They are ranked lists with the relevance and credibility of each result.
 
 The file is `dataset/data` of https://github.com/diku-irlab/A66, published with Lioma, Simonsen and Larsen,
 ICTIR 2017. It is CSV without a header and without quoting. A line has seven fields: assessor, query, rank,
@@ -38,7 +40,9 @@ qrels:
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """One result of a list. topic: assessor and query. document: rank and number of the URL.
+    """One result of a list.
+
+    topic: assessor and query. document: rank and number of the URL.
 
     The document contains the rank, because one list holds a URL twice.
     """
@@ -90,7 +94,10 @@ def _parse(line: str) -> Assessment | None:
 
 
 def collection_texts(assessments: list[Assessment]) -> Mapping[str, str]:
-    """Return the texts of a collection file, its qrels and the run of the ranked lists, by file name."""
+    """Return the texts of a collection file, its qrels and its run, by file name.
+
+    The run contains the ranked lists.
+    """
     return {
         "collection.yaml": COLLECTION,
         "qrels.txt": "".join(_qrels_lines(assessments)),

@@ -1,4 +1,4 @@
-"""Readers of collections: aspects, qrels and a measure plan, declared in a YAML or JSON file."""
+"""Readers of collections: YAML or JSON files with aspects, qrels and measure plan."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -199,9 +199,9 @@ def _report_unused(document: Document, files: Mapping[str, bytes]) -> None:
 
 
 def is_collection(path: Path) -> bool:
-    """Return whether a file is a collection file, judging by its suffix or its first lines.
+    """Return whether a file is a collection file.
 
-    Raise OSError if the file cannot be read.
+    The answer depends on its suffix or its first lines. Raise OSError if the file cannot be read.
     """
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         return True
@@ -218,7 +218,7 @@ def is_collection(path: Path) -> bool:
 def collection_for(
     qrels: Path | None, aspects: Mapping[str, Path] | None = None, *, limits: Limits | None = None
 ) -> Collection:
-    """Read the collection of a command line: a collection file, a qrels file, or plain files by aspect.
+    """Read a command line's collection file, qrels file, or plain files by aspect.
 
     Infer the scales of plain files. Raise Refused if a file is invalid, and OSError if it cannot be read.
     """
@@ -274,7 +274,7 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
 
 
 def _is_by_subtopic(tree: Any) -> bool:
-    """Return whether every qrels file of a parsed collection has judgments by subtopic."""
+    """Return whether all qrels files of a collection have judgments by subtopic."""
     files = tree.get("qrels") if isinstance(tree, Mapping) else None
     layouts = [file.get("layout") if isinstance(file, Mapping) else None for file in files or [None]]
     return set(layouts) == {"subtopics"}
@@ -294,7 +294,7 @@ def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list
 def _compare_aspects(
     place: Place, items: Sequence[Place], files: Sequence[QrelsFile], aspects: Sequence[Aspect]
 ) -> None:
-    """Report aspects that no file judges, and files of scores that do not fit the other qrels files."""
+    """Report aspects that no file judges, and scores that do not fit the other qrels."""
     named = [name for file in files for name in file.columns]
     by_subtopic = all(file.columns == SUBTOPICS for file in files)
     for aspect in aspects:
@@ -321,7 +321,7 @@ def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> Qrels
 
 
 def _steps(place: Place, parts: Mapping[str, Place], aspects: Sequence[Aspect]) -> Steps | None:
-    """Return how a file of scores divides the scores into labels. Report errors in this declaration."""
+    """Return how scores are divided into labels. Report errors in the declaration."""
     known = {aspect.name: aspect for aspect in aspects}
     if "columns" in parts:
         parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score only")
@@ -398,7 +398,7 @@ def _profile(place: Place) -> Profile:
 
 
 def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
-    """Return the distinct canonical texts of the plan, in its order. bare: the qrels without judgments."""
+    """Return the plan's distinct canonical texts, in order. bare: unjudged qrels."""
     # imported late, because a collection without a plan needs no measures
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.grammar.syntax import MeasureError
@@ -480,7 +480,7 @@ def _judgments(
 
 
 def _check_label_sets(document: Document, qrels: Qrels) -> None:
-    """Report documents whose labels are not a tuple of a declared set. A missing label counts as lowest."""
+    """Report documents whose tuple of labels (lowest if missing) a declared set lacks."""
     for name, label_set in qrels.label_sets.items():
         labels = qrels.labels[[qrels.aspect_index(aspect) for aspect in label_set.aspects]]
         judged = np.flatnonzero((labels >= NEGATIVE).any(axis=0))

@@ -1,4 +1,4 @@
-"""Compressed files: the table of formats, and streams of plain bytes within limits.
+"""Compressed files: the formats, and streams of plain bytes within limits.
 
 A format is recognised by the first bytes of the file, never by its name. Limits are enforced while the bytes
 are read, so a small archive that would expand to a huge file is read only up to the limit. To add a
@@ -81,7 +81,10 @@ DAMAGE = (EOFError, OSError, zlib.error, struct.error)
 
 
 def limit_reached(code: str, limit: float, **where: str | int | None) -> Finding:
-    """Return the finding for an exceeded limit. Its message contains the name of the setting."""
+    """Return the finding for an exceeded limit.
+
+    Its message contains the name of the setting.
+    """
     name = code.removeprefix("limit-")
     return Finding(code=code, message=f"exceeds the limit `{name}` of {limit:,.0f}", **where)  # type: ignore[arg-type]
 
@@ -92,7 +95,10 @@ def name_of(source: Source) -> str | None:
 
 
 def reopenable(source: Source, limits: Limits) -> Source:
-    """Return a source that can be opened repeatedly. Read a stream into bytes, up to the limit."""
+    """Return a source that can be opened repeatedly.
+
+    Read a stream into bytes, up to the limit.
+    """
     if isinstance(source, (Path, bytes)):
         return source
     data = source.read(limits.compressed + 1)
@@ -102,7 +108,9 @@ def reopenable(source: Source, limits: Limits) -> Source:
 
 
 def open_plain(source: Source, limits: Limits | None = None) -> BinaryIO:
-    """Open the expanded bytes of `source` as a buffered stream whose `readinto` fills its buffer.
+    """Open the expanded bytes of `source` as a buffered stream.
+
+    Its `readinto` fills its buffer.
 
     Closing the result does not close a stream that was passed as `source`. Raise Refused, on opening or on
     reading, if an archive is damaged (file-corrupt), does not contain exactly one file (file-members), is
@@ -132,7 +140,10 @@ def _refuse(finding: Finding) -> NoReturn:
 
 
 class _Counted(io.RawIOBase):
-    """The file before expansion. It enforces the limit on its size, and can peek at its first bytes."""
+    """The file before expansion.
+
+    It enforces the limit on its size, and can peek at its first bytes.
+    """
 
     def __init__(self, source: BinaryIO, limits: Limits, name: str | None, owned: bool) -> None:
         self._source, self._limit, self._name = source, limits.compressed, name
@@ -141,7 +152,10 @@ class _Counted(io.RawIOBase):
         self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """Return the first `size` bytes, or fewer of a short file. A later read returns these bytes again."""
+        """Return the first `size` bytes, or fewer of a short file.
+
+        A later read returns these bytes again.
+        """
         while len(self._head) < size and (more := self._source.read(size - len(self._head))):
             self._head += more
         return self._head
@@ -213,7 +227,10 @@ class _Plain(io.RawIOBase):
         return got
 
     def _piece(self, buffer: memoryview) -> int:
-        """Fill part of `buffer` with a single read, so that all bytes before damaged input are returned."""
+        """Fill part of `buffer` with a single read.
+
+        So all bytes before damaged input are returned.
+        """
         if not hasattr(self._plain, "read1"):
             return int(self._plain.readinto(buffer) or 0)
         data = self._plain.read1(len(buffer))
@@ -235,7 +252,9 @@ class _Plain(io.RawIOBase):
 
 
 class _Members(io.RawIOBase):
-    """A sequence of members, which are bzip2 streams or zstd frames, without other bytes after them.
+    """A sequence of members without other bytes after them.
+
+    Members are bzip2 streams or zstd frames.
 
     Unlike the readers of the libraries, this one refuses a truncated last member. new_member: creates the
     decompressor of a member. expand: passes input to a decompressor and returns its output. Input is passed
@@ -279,7 +298,10 @@ class _Members(io.RawIOBase):
 
 
 class _Opener:
-    """Arguments of the functions that open a format. damage: exceptions of its library for damaged input."""
+    """Arguments of the functions that open a format.
+
+    damage: exceptions of its library for damaged input.
+    """
 
     def __init__(self, raw: _Counted, limits: Limits, name: str | None) -> None:
         self.raw, self.limits, self.name = raw, limits, name
@@ -326,7 +348,10 @@ def _open_zip(file: _Opener) -> Any:
 
 @dataclass(frozen=True)
 class Compression:
-    """A format of compressed files: its file-name suffix, its first bytes, and a function that opens it."""
+    """A format of compressed files.
+
+    It has a file-name suffix, first bytes, and a function that opens it.
+    """
 
     name: str
     suffix: str

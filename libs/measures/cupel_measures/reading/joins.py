@@ -52,7 +52,9 @@ DOCUMENTS = 1 << 15
 
 
 def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
-    """Join `ranking` with `qrels`: one row per topic of the qrels. `join_run` gives equal results.
+    """Join `ranking` with `qrels`: one row per topic of the qrels.
+
+    `join_run` gives equal results.
 
     depth: maximum number of documents per topic. Tie groups are cut at this rank, too.
     """
@@ -95,10 +97,10 @@ def _listed(qrels: Qrels) -> Qrels:
 def join_text(
     stream: BinaryIO, qrels: Qrels, *, profile: Profile, depth: int | None, limits: Limits
 ) -> Joined | None:
-    """Join the run in `stream` (plain bytes) with `qrels`. Return None if the run is irregular.
+    """Join the run in `stream` (plain bytes) with `qrels`.
 
-    A run is irregular if it has an error, exceeds a limit, shares no topic with the qrels, or does not keep
-    the lines of a topic together. Only in the last case can the run be valid.
+    Return None if the run is irregular, that is, if it has an error, exceeds a limit, shares no topic with
+    the qrels, or does not keep the lines of a topic together. Only in the last case can the run be valid.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
@@ -159,7 +161,9 @@ def _read_compiled(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PoolTable:
-    """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
+    """Lookup of (topic, document) by hash.
+
+    It uses open addressing in a table for each topic.
 
     key: uint64[slots], the hash of the document, 0 in a free slot. document: int32[slots], index in the
     qrels. first: the first slot of each topic's table. mask: the size of each topic's table - 1.
@@ -220,9 +224,10 @@ class _PoolTable:
         return self.first[topic] + ((at - self.first[topic] + 1) & self.mask[topic])
 
     def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the elements of `rows` that are in the pool of their topic, and their indices in the qrels.
+        """Return the elements of `rows` that are in the pool of their topic.
 
-        rows: indices of documents. topic: int64[n], the topic of each document. The elements ascend.
+        Return also their indices in the qrels. The elements ascend. rows: indices of documents. topic:
+        int64[n], the topic of each document.
         """
         topics, hashes = topic[rows], hashed[rows]
         left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, hashes)
@@ -305,9 +310,10 @@ class _Rows:
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the positions of `rows` (ascending) in the order of documents, and bounds of their tie groups.
+    """Return the positions of `rows` in the order of documents, and their tie groups.
 
-    Only tie groups that contain an element of `rows` are ordered by id.
+    `rows` is ascending. The tie groups are given by their bounds. Only tie groups that contain an element
+    of `rows` are ordered by id.
     """
     place = rows
     if documents.has_rising_scores():
@@ -362,7 +368,10 @@ def order_of(ranking: Ranking, profile: Profile) -> Ints:
 
 
 def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
-    """Yield blocks of about `documents` documents as (first topic, topic after the last)."""
+    """Yield blocks of about `documents` documents.
+
+    A block is (first topic, topic after the last).
+    """
     a, topics = 0, len(offsets) - 1
     while a < topics:
         b = int(np.searchsorted(offsets, offsets[a] + documents, side="right")) - 1
@@ -410,7 +419,10 @@ def _read_numpy(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Complete topics of a block of text. kept: the text after these topics. lines: number of their lines."""
+    """Complete topics of a block of text.
+
+    kept: the text after these topics. lines: number of their lines.
+    """
 
     names: list[bytes]
     documents: Documents
@@ -463,7 +475,10 @@ def _is_text(data: bytes) -> bool:
 
 
 def _documents(text: Text, fields: text_columns.Columns, offsets: Ints, profile: Profile) -> Documents | None:
-    """Return the documents of the lines; None if a score is not finite or a rank is not a number."""
+    """Return the documents of the lines.
+
+    Return None if a score is not finite or a rank is not a number.
+    """
     starts, ends = fields.starts, fields.ends
     score, wrong = numbers(text, starts[text_columns.SCORE], ends[text_columns.SCORE])
     ranks = starts[text_columns.RANK], ends[text_columns.RANK]

@@ -15,7 +15,9 @@ from cupel_measures.model import Aspect, Ids, Ints, LabelSet, Qrels, Subtopics
 
 
 def qrels_digest(qrels: Qrels) -> str:
-    """Return the SHA-256, in hex, of a canonical text of all data in `qrels` that a score can depend on.
+    """Return the SHA-256, in hex, of the data in `qrels`.
+
+    It is computed from a canonical text of all data that a score can depend on.
 
     The text consists of UTF-8 lines, whose words are separated by tabs, in this order:
 
@@ -51,7 +53,10 @@ def _canonical(qrels: Qrels) -> Iterator[str]:
 
 
 def _pools(qrels: Qrels) -> list[tuple[str, int, int]]:
-    """Return (topic, first document, end of its documents) of all listed topics, sorted by topic."""
+    """Return the pools of all listed topics, sorted by topic.
+
+    A pool is (topic, first document, end of its documents).
+    """
     begins, ends = qrels.offsets[:-1].tolist(), qrels.offsets[1:].tolist()
     pools = [*zip(qrels.topics, begins, ends, strict=True), *((name, 0, 0) for name in qrels.unjudged_topics)]
     return sorted(pools)
@@ -87,7 +92,10 @@ def _json(value: Any) -> str:
 
 
 def _rational(value: Fraction) -> str:
-    """Return a rational, such as `1/3` in an embedding, as text, because JSON has no such numbers."""
+    """Return a rational, such as `1/3` in an embedding, as text.
+
+    JSON has no such numbers.
+    """
     return str(value)
 
 
@@ -109,7 +117,9 @@ _MAGIC = b"cupel-qrels 1\n"
 
 
 def pack_qrels(qrels: Qrels) -> bytes:
-    """Return `qrels` as one compact blob for `unpack_qrels`. Equal qrels give equal blobs.
+    """Return `qrels` as one compact blob for `unpack_qrels`.
+
+    Equal qrels give equal blobs.
 
     The blob is a magic line and zlib data: a JSON header line and the arrays that it lists, little-endian
     int32.

@@ -84,7 +84,9 @@ NO_RELEVANT = declare(
 
 @dataclass(frozen=True)
 class QrelsFile:
-    """A qrels file: its name in findings, its source, and its columns from left to right.
+    """A qrels file.
+
+    It has a name in findings, a source, and columns from left to right.
 
     steps: division of scores into labels, for a file of scores with the columns document and aspect.
     """
@@ -108,7 +110,9 @@ def read_qrels(
     findings: Findings | None = None,
     limits: Limits | None = None,
 ) -> Qrels:
-    """Read a plain four-column file. Without `aspect`, infer the scale of an aspect named relevance.
+    """Read a plain four-column file.
+
+    Without `aspect`, infer the scale of an aspect named relevance.
 
     Add warnings to `findings`. Raise Refused, with every error of the file, if there is an error.
     """
@@ -230,7 +234,9 @@ def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
 
 
 def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
-    """Read a plain file as columns. Return False, without reading anything, if this is not possible.
+    """Read a plain file as columns.
+
+    Return False, without reading anything, if this is not possible.
 
     It is possible if no line is irregular, no pair of topic and document is repeated, and lines are grouped
     by topic. Other files are read line by line.
@@ -262,7 +268,10 @@ def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
 
 
 def _plain_text(data: bytes) -> Text | None:
-    """Return `data` without a byte order mark and with a final newline; None if it is not UTF-8."""
+    """Return `data` without a byte order mark and with a final newline.
+
+    Return None if it is not UTF-8.
+    """
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -272,7 +281,10 @@ def _plain_text(data: bytes) -> Text | None:
 
 
 def _rows(file: QrelsFile, lines: list[bytes], findings: Findings) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield line number and words of each row. Report rows with a wrong number of columns."""
+    """Yield line number and words of each row.
+
+    Report rows with a wrong number of columns.
+    """
     width = len(file.columns)
     for number, line in enumerate(lines, 1):
         words = line.split()
@@ -338,7 +350,10 @@ def _twice(words: list[bytes], file: QrelsFile, aspect: Aspect, first: tuple[str
 def _finding(
     code: str, message: str, file: QrelsFile, number: int, column: int, lines: list[bytes]
 ) -> Finding:
-    """Return a finding about word `column` of line `number`. Its column is that of the first character."""
+    """Return a finding about word `column` of line `number`.
+
+    Its column is that of the first character.
+    """
     line = lines[number - 1]
     begins = [match.start() for match in re.finditer(rb"\S+", line)]
     words = line.split()
@@ -373,7 +388,10 @@ def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _JudgmentTable) 
 
 
 def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _JudgmentTable) -> None:
-    """Label every pooled document by its score, or with the lowest label if it has no score."""
+    """Label every pooled document by its score.
+
+    A document without a score has the lowest label.
+    """
     by_document = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
     labels = table.labels[table.aspect(file.columns[-1])]
     for pool in table.pools.values():
@@ -382,7 +400,7 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
 
 
 def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
-    """Report topics that have judgments but are not listed, and listed topics without judgments.
+    """Report listed topics without judgments, and judged topics that are not listed.
 
     names: topics of the qrels files.
     """
@@ -398,7 +416,10 @@ def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
 
 
 def _count_partly_judged(table: _JudgmentTable) -> None:
-    """Report, for each aspect, the (topic, document) pairs that are judged only for other aspects."""
+    """Report documents that are judged only for other aspects.
+
+    The report is for each aspect and counts (topic, document) pairs.
+    """
     if len(table.labels) < 2 or not table.pools:
         return
     judged = np.array(table.labels, dtype=np.int32) > UNJUDGED
@@ -460,7 +481,9 @@ def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
 
 
 def _subtopics(table: _JudgmentTable, slots: Ints) -> Subtopics:
-    """Return the judgments by subtopic, sorted by document, then subtopic, without those of ignored topics.
+    """Return the judgments by subtopic, without those of ignored topics.
+
+    They are sorted by document, then subtopic.
 
     slots: the slot of each document of the qrels.
     """

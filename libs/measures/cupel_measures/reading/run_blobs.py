@@ -1,4 +1,7 @@
-"""Compact blobs of rankings, stored once per run instead of its text, and their digests."""
+"""Compact blobs of rankings, and their digests.
+
+A blob is stored once per run instead of its text.
+"""
 
 import hashlib
 import struct
@@ -14,7 +17,10 @@ LONGEST = 8 << 30
 
 
 def pack(run: Run) -> bytes:
-    """Return the ranking of `run` as bytes: a header and one zstd frame of its columns, little-endian."""
+    """Return the ranking of `run` as bytes.
+
+    They are a header and one zstd frame of its columns, little-endian.
+    """
     import zstandard  # imported late, because readers do not need it
 
     ranking, ids = run.ranking, run.ranking.documents
@@ -31,7 +37,10 @@ def pack(run: Run) -> bytes:
 
 
 def unpack(blob: bytes) -> Ranking:
-    """Return the ranking of a blob from `pack`. Raise ValueError if the blob is invalid or damaged."""
+    """Return the ranking of a blob from `pack`.
+
+    Raise ValueError if the blob is invalid or damaged.
+    """
     import zstandard
 
     if blob[:8] != MAGIC or len(blob) < _HEAD.size:
@@ -61,7 +70,10 @@ def unpack(blob: bytes) -> Ranking:
 
 
 def digest(ranking: Ranking) -> str:
-    """Return the SHA-256 (hex) of the lines `topic TAB document TAB repr(score)` of the uncut ranking."""
+    """Return the SHA-256 (hex) of the uncut ranking.
+
+    It is computed from the lines `topic TAB document TAB repr(score)`.
+    """
     content = hashlib.sha256()
     blob, offsets = ranking.documents.blob.decode(), ranking.offsets.tolist()
     starts = ranking.documents.starts

@@ -1,4 +1,6 @@
-"""Readers of runs: TREC text to a ranking with all its findings, or to rows joined with qrels.
+"""Readers of runs in TREC text.
+
+The result is a ranking with all its findings, or rows joined with qrels.
 
 Two readers follow the same rules and give the same values. The diagnosing reader (`read_run`) collects all
 findings. The fast reader (`join_run`) converts text to joined rows. For irregular files, it calls the
@@ -86,7 +88,10 @@ def read_run(
 
 
 def _names(file: str) -> set[str]:
-    """Return the tags that match a file's name, with or without its suffixes and NIST's prefix `input.`"""
+    """Return the tags that match a file's name.
+
+    The name can be without its suffixes and without NIST's prefix `input.`, or with them.
+    """
     full = PurePath(file).name
     plain = plain_name(full)
     stem = plain
@@ -104,7 +109,9 @@ def join_run(
     depth: int | None = None,
     limits: Limits | None = None,
 ) -> Joined:
-    """Join the run in `source` with `qrels`. This is faster than `read_run` followed by `join`.
+    """Join the run in `source` with `qrels`.
+
+    This is faster than `read_run` followed by `join`.
 
     Raise Refused, with every finding of `read_run` and `check_against`, if there is an error.
     """
@@ -138,7 +145,9 @@ class Effects:
 
 
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
-    """Return the topics of `run` whose ranking, to `depth` documents, depends on the profile.
+    """Return the topics of `run` whose ranking depends on the profile.
+
+    Rankings are compared to `depth` documents.
 
     Documents with equal ranks have no order by rank, so they do not count as a difference.
     """
@@ -154,7 +163,10 @@ def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
 
 
 def _changes_in_single_precision(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
-    """Return whether single precision changes the order of documents low:high, which belong to one topic."""
+    """Return whether single precision changes the order of documents low:high.
+
+    These documents belong to one topic.
+    """
     with np.errstate(over="ignore", under="ignore"):
         single = ranking.scores[low:high].astype(np.float32)
     alike = single[1:] == single[:-1]
@@ -173,7 +185,9 @@ def _changes_in_single_precision(ranking: Ranking, low: int, high: int, depth: i
 def check_judged(
     run: Run, qrels: Qrels, *, profile: Profile = DEFAULT, cutoff: int = 10, share: float = 0.5
 ) -> Findings:
-    """Warn if the share of judged documents among the first `cutoff` of all common topics is below `share`.
+    """Warn if the share of judged documents at the first ranks is below `share`.
+
+    It is the share among the first `cutoff` documents of all common topics.
 
     A judgment of any aspect or subtopic counts. A label that means "not judged" does not count, and neither
     does a negative grade if `profile` does not treat it as a judgment. The warning reveals judgments, so

@@ -1,4 +1,6 @@
-"""Reader of document texts: JSON Lines with one object per document, with its id and its text.
+"""Reader of document texts.
+
+The format is JSON Lines with one object per document, with its id and its text.
 
 A text is split into words, which are sequences of Unicode letters, marks, digits and connecting punctuation,
 in lower case. Words are not stemmed, and no stop words are removed.
@@ -70,7 +72,10 @@ def words_of(text: str) -> list[str]:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a Unicode word (UTS 18). Python's `\\w` lacks marks, which many scripts need."""
+    r"""Return the pattern of a Unicode word (UTS 18).
+
+    Python's `\w` lacks marks, which many scripts need.
+    """
     points = chain(range(FIRST_MARK, 0x1F000), range(0xE0100, 0xE01F0))  # all marks are in these ranges
     marks = "".join(chr(point) for point in points if unicodedata.category(chr(point)).startswith("M"))
     # matching the long class is slow, so exclude characters before the first mark
@@ -126,7 +131,10 @@ def check_texts(texts: Texts, qrels: Qrels) -> Findings:
 def join_texts(
     ranking: Ranking, qrels: Qrels, texts: Texts, *, profile: Profile = DEFAULT, depth: int | None = None
 ) -> Content:
-    """Return the texts that `ranking` ranks, one row per topic of the qrels, ordered and cut as by `join`."""
+    """Return the texts that `ranking` ranks, one row per topic of the qrels.
+
+    They are ordered and cut as by `join`.
+    """
     topics = {name: number for number, name in enumerate(ranking.topics)}
     number = np.array([topics.get(name, -1) for name in qrels.topics], dtype=np.int64)
     there = number >= 0
@@ -138,7 +146,10 @@ def join_texts(
 
 
 def _lines(stream: BinaryIO, limits: Limits, file: str | None) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers, up to the first line above the limit."""
+    """Yield the lines that are not blank, with their numbers.
+
+    Raise Refused at the first line above the limit.
+    """
     number = 0
     while line := stream.readline(limits.document + 1):
         number += 1

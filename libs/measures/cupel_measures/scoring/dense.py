@@ -19,7 +19,9 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """All documents of the rows begin..end - 1 of `joined`, sorted by row, then by rank.
+    """All documents of the rows begin..end - 1 of `joined`.
+
+    They are sorted by row, then by rank.
 
     starts: int64[rows + 1], the index of the first document of each row among the n documents of the block.
     """
@@ -52,7 +54,7 @@ class Block:
         return labels
 
     def positions(self, aspect: str, ties: str) -> Ints:
-        """Return int64[n]: the position of each document when its row is sorted by decreasing label.
+        """Return the position of each document in its row, by decreasing label: int64[n].
 
         ties: documents with equal labels keep their order (`stable`), are reversed (`reverse`), or share the
         best of their positions (`min`).
@@ -78,7 +80,10 @@ class Block:
 
 
 def blocks(qrels: Qrels, joined: Joined) -> Iterator[Block]:
-    """Yield all rows in blocks of up to BLOCK documents. Each block is built only when it is requested."""
+    """Yield all rows in blocks of up to BLOCK documents.
+
+    Each block is built only when it is requested.
+    """
     ends = np.concatenate([[0], np.cumsum(joined.retrieved)])
     begin = 0
     while begin < len(joined.retrieved):

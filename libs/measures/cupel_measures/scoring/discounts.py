@@ -34,7 +34,10 @@ def _log_table(base: float, size: int) -> Floats:
 
 
 def log(base: float, rank: NDArray[np.integer]) -> Floats:
-    """Return float64: max(1, log_base(rank)) for each rank from 1, so ranks 1 to base are not discounted."""
+    """Return the discount max(1, log_base(rank)) for each rank from 1: float64.
+
+    So ranks 1 to base are not discounted.
+    """
     return np.take(_log_table(base, _size(rank)), rank)
 
 
@@ -49,7 +52,10 @@ def power(base: float, rank: NDArray[np.integer]) -> Floats:
 
 
 def powers(base: float, exponents: Floats) -> Floats:
-    """Return float64: base ** exponent for each exponent from 0, in the shape of `exponents`."""
+    """Return base ** exponent for each exponent from 0: float64.
+
+    The result has the shape of `exponents`.
+    """
     values = [math.pow(base, exponent) for exponent in exponents.ravel().tolist()]
     return np.array(values, dtype=np.float64).reshape(exponents.shape)
 
@@ -59,7 +65,10 @@ GREATEST_EXPONENT = 300
 
 
 def exponential(gains: Floats) -> Floats:
-    """Return float64: 2 ** gain - 1 for each gain; MeasureError if a gain is above GREATEST_EXPONENT."""
+    """Return 2 ** gain - 1 for each gain: float64.
+
+    Raise MeasureError if a gain is above GREATEST_EXPONENT.
+    """
     if gains.max(initial=0) > GREATEST_EXPONENT:
         raise MeasureError(
             f"2^gain is too large for a gain of {gains.max():g}; the largest gain is {GREATEST_EXPONENT}"

@@ -1,4 +1,7 @@
-"""Families of aggregates: the measures that combine the same component measure over several aspects."""
+"""Families of aggregates that have the same component measure.
+
+The aggregates combine the component measure over several aspects.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +38,9 @@ class AspectFamily:
 
 
 def find_families(subject: AuditSubject, weighting: str) -> tuple[tuple[AspectFamily, ...], tuple[str, ...]]:
-    """Return the families of a subject, and a sentence for each aggregate that cannot be computed.
+    """Return the families of a subject, and a sentence for each missing aggregate.
+
+    An aggregate is missing if it cannot be computed.
 
     Each measure of one aspect is the component of a family, which consists of the aggregates in AGGREGATES.
     If the component is binary, TOMA uses `weighting`. A measure that is itself an aggregate is added to the
@@ -78,13 +83,19 @@ def _build_aggregates(component: Measure, weighting: str, missing: list[str]) ->
 
 
 def without_default_aspects(measure: Measure, aspects: Sequence[str]) -> Measure:
-    """Return the measure; omit its argument `aspects` if this lists all aspects of the qrels."""
+    """Return the measure without an `aspects` argument that lists all aspects.
+
+    The argument is omitted only if it lists all aspects of the qrels.
+    """
     has_all = measure.arguments.get("aspects") == tuple(aspects)
     return measure.having(aspects=None) if has_all else measure
 
 
 def aggregate_name(measure: Measure) -> str:
-    """Return the name of the aggregation without its component, such as "TOMA manhattan"."""
+    """Return the name of the aggregation without its component.
+
+    An example is "TOMA manhattan".
+    """
     distance = measure.arguments.get("distance")
     others = [(k, v) for k, v in measure.parameters if k not in ("of", "distance", "weighting")]
     words = [measure.declaration.name, distance, *(f"{k}={shown(v)}" for k, v in others)]
@@ -102,7 +113,10 @@ def component_text(component: Any) -> str:
 
 
 def with_component_cutoff(measure: Measure, depth: int) -> Measure | None:
-    """Return the aggregate with its component cut off at `depth`, or None if the component has no cutoff."""
+    """Return the aggregate with its component cut off at `depth`.
+
+    The result is None if the component has no cutoff.
+    """
     if any("cutoff" not in component.declaration.parameters for component in measure.within):
         return None
     component = measure.arguments["of"]

@@ -1,4 +1,7 @@
-"""Trade-offs between aspects, and disagreement between aggregates, in the order of runs."""
+"""Trade-offs between aspects, and disagreement between aggregates.
+
+Both are about the order of runs.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +61,10 @@ ComponentCell = Annotated[str, Heading("component", "measure of one aspect that 
 
 @dataclass(frozen=True, kw_only=True)
 class TradeOffRow:
-    """A run under one component measure. scores: mean scores by aspect, None for an aspect without score."""
+    """A run and its trade-off between aspects under one component measure.
+
+    scores: mean scores by aspect, None for an aspect without score.
+    """
 
     component: ComponentCell
     run: RunCell
@@ -135,7 +141,7 @@ def _rounded_scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[
 
 
 def report(about: SubjectSummary, result: OrdersResult) -> AuditReport:
-    """Return the report on disagreement between aggregates and on trade-offs between aspects."""
+    """Return the report on disagreement of aggregates and on trade-offs of aspects."""
     missing = AuditReport(verdict=(), numbers={}, tables=(), undefined=tuple(result["lacking"]))
     disagreement, trade_off = _report_disagreement(about, result), _report_trade_off(about, result)
     return replace(
@@ -197,7 +203,10 @@ def _tau_rows(component: str, family: FamilyScores) -> Iterator[AspectTauRow]:
 
 
 def find_dominators(scores: Floats) -> list[int | None]:
-    """Return for each run (column of float64[aspects, runs]) the first run that dominates it, if any."""
+    """Return for each run the first run that dominates it, or None.
+
+    A run is a column of `scores`, float64[aspects, runs].
+    """
     dominators: list[int | None] = []
     for run in scores.T:
         dominates = (scores >= run[:, None]).all(axis=0) & (scores > run[:, None]).any(axis=0)
@@ -208,7 +217,10 @@ def find_dominators(scores: Floats) -> list[int | None]:
 def _front_sentence(
     about: SubjectSummary, component: str, front: Sequence[str], taus: Sequence[AspectTauRow]
 ) -> str:
-    """Return a sentence that names the runs on the Pareto front, and one on the least similar aspects."""
+    """Return a text on the Pareto front and on the least similar aspects.
+
+    One sentence names the runs on the front. Another names the aspects, if some tau is defined.
+    """
     verb = "is" if len(front) == 1 else "are"
     sentence = (
         f"{component}: {len(front)} of {len(about.runs)} runs {verb} on the Pareto front of the aspects: "
@@ -269,7 +281,10 @@ def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditRe
 
 
 def _count_disputed(aggregates: Mapping[str, Sequence[float]]) -> int:
-    """Return the number of pairs of runs that any two aggregates put in opposite orders."""
+    """Return the number of pairs of runs that aggregates put in opposite orders.
+
+    A pair counts if any two aggregates disagree on it.
+    """
     signs = np.stack([_pair_signs(scores) for scores in aggregates.values()])
     return int(np.count_nonzero((signs > 0).any(axis=0) & (signs < 0).any(axis=0)))
 
@@ -302,7 +317,9 @@ def _mirrored(row: DisagreementRow) -> DisagreementRow:
 
 
 def _short_names(aggregates: Sequence[str]) -> dict[str, str]:
-    """Return short names of the aggregates of a family, without the component, for plots.
+    """Return short names of the aggregates of a family for plots.
+
+    The names omit the component.
 
     If the short names are not unique, return the full texts of the aggregates.
     """
@@ -312,7 +329,10 @@ def _short_names(aggregates: Sequence[str]) -> dict[str, str]:
 
 
 def _pair_signs(scores: Sequence[float]) -> Floats:
-    """Return float64[pairs]: 1 if the first run of a pair scores higher, -1 if it scores lower, else 0."""
+    """Return the sign of the difference of scores of each pair of runs.
+
+    The result is float64[pairs]: 1 if the first run of a pair scores higher, -1 if it scores lower, else 0.
+    """
     values = np.array(scores)
     first, second = np.triu_indices(len(values), 1)
     signs: Floats = np.sign(values[first] - values[second])
@@ -322,7 +342,10 @@ def _pair_signs(scores: Sequence[float]) -> Floats:
 def _disagreement_sentences(
     disputed: Mapping[str, int], run_pairs: int, rows: Sequence[DisagreementRow]
 ) -> Iterator[str]:
-    """Yield a sentence on all families, and one on the aggregates that disagree on the most pairs."""
+    """Yield a sentence on all families, and one on the largest disagreement.
+
+    The second is on the aggregates that disagree on the most pairs.
+    """
     if not disputed:
         return
     counts = [
@@ -367,7 +390,10 @@ def _trade_off_plots(
 
 
 def _trade_off_title(about: SubjectSummary, rows: Sequence[TradeOffRow], first: str, second: str) -> str:
-    """Return which runs have the highest scores by two aspects, under the first component."""
+    """Return which runs have the highest scores by two aspects.
+
+    The scores are those under the first component.
+    """
     places = [about.aspects.index(name) for name in (first, second)]
     of_first = [row for row in rows if row.component == rows[0].component]
     if any(row.scores[place] is None for row in of_first for place in places):

@@ -105,7 +105,10 @@ class Aspects(Audit):
         return top_documents.count_documents(subject, aggregates, self.first, self.depth, self.width)
 
     def _families(self, subject: AuditSubject) -> tuple[list[AspectFamily], list[str]]:
-        """Return the families with the aggregates that the qrels allow, and sentences on the missing ones."""
+        """Return the families with the aggregates that the qrels allow.
+
+        The second list has sentences on the missing aggregates.
+        """
         families, missing_texts = find_families(subject, self.weighting)
         missing = list(missing_texts)
 

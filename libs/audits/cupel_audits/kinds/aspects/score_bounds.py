@@ -1,4 +1,6 @@
-"""Upper bounds of CAM and MM: the best score that any ranking of the judged documents reaches.
+"""Upper bounds of CAM and MM.
+
+A bound is the best score that any ranking of the judged documents reaches.
 
 Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.2.
 """
@@ -147,7 +149,7 @@ def _score_rankings(
 
 
 def count_aspects_without(qrels: Qrels) -> list[int]:
-    """Return for each topic the number of aspects that have no document above the lowest label."""
+    """Count the aspects of each topic that have no document above the lowest label."""
     above = np.zeros((len(qrels.aspects), len(qrels.topics)), dtype=np.int64)
     aspect, document = np.nonzero(qrels.labels > 0)
     np.add.at(above, (aspect, qrels.topic_of[document]), 1)
@@ -158,7 +160,9 @@ def count_aspects_without(qrels: Qrels) -> list[int]:
 def rank_judged_documents(
     qrels: Qrels, aspects: Sequence[str], profile: Profile
 ) -> Iterator[tuple[str, Joined]]:
-    """Yield the name of each of the n! + 3 rankings of all judged documents, and a row per topic.
+    """Yield the name and the rows of each ranking of all judged documents.
+
+    There are n! + 3 rankings. Each has a row per topic.
 
     Documents are sorted by decreasing label index; a negative label counts as 0. Documents with equal label
     indices are sorted by increasing document id.
@@ -175,7 +179,10 @@ def rank_judged_documents(
 
 
 def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Joined:
-    """Sort the documents by decreasing keys, int64[k, documents]; the first key is the most important one."""
+    """Sort the documents by decreasing keys.
+
+    The keys are int64[k, documents]; the first key is the most important one.
+    """
     topic = qrels.topic_of[document]
     order = np.lexsort((document, *(-keys[::-1]), topic))
     retrieved = np.bincount(topic, minlength=len(qrels.topics))
@@ -193,7 +200,10 @@ def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Join
 
 
 def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
-    """Return the report on topics where a ranking reaches 1, and on those where none reaches 0.9."""
+    """Return the report on the highest scores that rankings reach on each topic.
+
+    It has the topics where a ranking reaches 1, and those where none reaches 0.9.
+    """
     by_measure = [list(_topic_rows(about, result, measure)) for measure in result["measures"]]
     summary = [_summarise(rows) for rows in by_measure]
     numbers: dict[str, float | int | None] = {}
@@ -217,7 +227,10 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
 
 
 def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> Iterator[TopicBoundRow]:
-    """Yield a row for each topic, lowest bound first; topics with equal bounds keep their order."""
+    """Yield a row for each topic, lowest bound first.
+
+    Topics with equal bounds keep their order.
+    """
     bounds = result["measures"][measure]
     best = [_best(bounds["strategies"], scores) for scores in bounds["topics"]]
     order = sorted(range(len(best)), key=lambda topic: (round(best[topic][0], DECIMALS), topic))
@@ -234,7 +247,10 @@ def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> It
 
 
 def _best(strategies: Sequence[str], scores: Sequence[float]) -> tuple[float, str]:
-    """Return the best score, and the first strategy with this score, compared to DECIMALS decimals."""
+    """Return the best score, and the first strategy with this score.
+
+    Scores are compared to DECIMALS decimals to find the strategy.
+    """
     rounded = [round(score, DECIMALS) for score in scores]
     return max(scores), strategies[rounded.index(max(rounded))]
 
@@ -261,7 +277,10 @@ def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:
 
 
 def _sentences(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
-    """Yield a sentence on the measure whose best rankings score below LOW on the most topics."""
+    """Yield a sentence on the measure with low bounds on the most topics.
+
+    A bound is low if the best rankings score below LOW.
+    """
     if not summary:
         return
     row = max(summary, key=lambda row: (row.low, -row.least))
@@ -308,7 +327,10 @@ def _plot(summary: Sequence[BoundSummaryRow]) -> Plot:
 
 
 def _boxes(by_measure: Sequence[Sequence[TopicBoundRow]], scores: Sequence[StrategyRow]) -> tuple[Plot, ...]:
-    """Return the distributions over topics of the bound, and of the score of each ranking."""
+    """Return the plots of the bound and of the score of each ranking.
+
+    They show the distributions over topics.
+    """
     bounds = {rows[0].measure: [row.bound for row in rows] for rows in by_measure}
     rankings: dict[str, list[float]] = {}
     for row in scores:

@@ -65,7 +65,9 @@ StoredCounts = tuple[str, str, list[tuple[int, int, int]]]
 
 @final
 class DocumentsResult(TypedDict):
-    """The result of the second trial, on documents of the best runs; JSON-serialisable.
+    """The result of the second trial, on documents of the best runs.
+
+    The value is JSON-serialisable.
 
     zero: by measure with the cutoff `first`, the numbers of zero-aspect, unjudged and judged documents of the
     best runs at each rank. quality: by measure with the cutoff `depth`, the sum of the label indices and the
@@ -90,7 +92,10 @@ BestRunMeasureCell = Annotated[str, Heading("measure", "measure that selects the
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroAspectRow:
-    """The number of zero-aspect documents, which serve no aspect, at the top ranks of the best runs."""
+    """The number of zero-aspect documents at the top ranks of the best runs.
+
+    A zero-aspect document serves no aspect.
+    """
 
     measure: BestRunMeasureCell
     count: Annotated[
@@ -158,7 +163,9 @@ class DocumentWorth:
         return cls(tops, judged, total, total == 0)
 
     def first_documents(self, runs: Ints, depth: int) -> Ints:
-        """Return int64[topics, depth], the first documents of one run for each topic; -1 at empty ranks.
+        """Return the first documents of one run for each topic.
+
+        The documents are int64[topics, depth], -1 at empty ranks.
 
         runs: int64[topics], the run of each topic.
         """
@@ -171,7 +178,10 @@ class DocumentWorth:
 def count_documents(
     subject: AuditSubject, measures: Sequence[Measure], first: int, depth: int, width: int
 ) -> DocumentsResult:
-    """Count documents of the best runs by each measure, at each of the first ranks and in bins of ranks."""
+    """Count documents of the best runs by each measure.
+
+    Documents are counted at each of the first ranks and in bins of ranks.
+    """
     worth = DocumentWorth.of(subject)
     result = DocumentsResult(zero={}, quality={}, uncut=[])
     for measure in (without_default_aspects(given, subject.about.aspects) for given in measures):
@@ -198,7 +208,10 @@ def count_documents(
 def _count(
     subject: AuditSubject, worth: DocumentWorth, measure: Measure, depth: int, width: int
 ) -> list[DocumentCount]:
-    """Count documents of the first `depth` ranks of the best runs in bins of `width` ranks."""
+    """Count documents of the best runs in bins of `width` ranks.
+
+    Only the first `depth` ranks are counted.
+    """
     documents = worth.first_documents(choose_best_runs(subject, measure), depth)
     is_filled = documents >= 0
     judged = is_filled & worth.judged[documents]
@@ -213,7 +226,10 @@ def _count(
 
 
 def choose_best_runs(subject: AuditSubject, measure: Measure) -> Ints:
-    """Return int64[topics]: the run with the greatest score; among tied runs, that with the smallest name."""
+    """Return the run with the greatest score on each topic.
+
+    The runs are int64[topics]. Among tied runs, the one with the smallest name is chosen.
+    """
     [scores] = scores_by_topic(subject.evaluator.evaluate([measure]), [measure]).values()
     names = subject.about.runs
     order = np.array(sorted(range(len(names)), key=lambda run: names[run].encode()))
@@ -238,7 +254,10 @@ class CountingRules:
 
 
 def report(result: DocumentsResult, rules: CountingRules) -> AuditReport:
-    """Return the report on zero-aspect documents by rank, and on the mean sum of labels by bin."""
+    """Return the report on zero-aspect documents and on the mean sum of labels.
+
+    The documents are reported by rank, the sums by bin.
+    """
     by_rank = _with_sums(list(_read_zero(result)))
     totals = [_total_row(counts, rules) for counts in by_rank]
     ranks = [
@@ -275,7 +294,10 @@ def _read_quality(result: DocumentsResult) -> Iterator[MeasureCounts]:
 
 
 def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
-    """Return the counts, then the sum over components of each aggregation that has several."""
+    """Return the counts, then the sums over components.
+
+    Each aggregation that has several components has a sum.
+    """
     sums = []
     for kind in dict.fromkeys(count.kind for count in counts):
         same = [count.counts for count in counts if count.kind == kind]
@@ -357,7 +379,10 @@ def _undefined(
 
 
 def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
-    """Yield a sentence on the measures whose best runs have the most and the fewest zero-aspect documents."""
+    """Yield a sentence on the extreme numbers of zero-aspect documents.
+
+    It names the measures whose best runs have the most and the fewest of them.
+    """
     values = _zero_percents(totals)
     documents = "documents" if rules.count_unjudged else "judged documents"
     if (ends := _name_ends(values, "{:.1f}%")) is not None:
@@ -365,25 +390,36 @@ def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules)
 
 
 def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
-    """Yield a sentence on the measures whose best runs have the highest and the lowest labels."""
+    """Yield a sentence on the measures with the highest and the lowest labels.
+
+    The labels are those of the best runs of a measure.
+    """
     if (ends := _name_ends(_first_labels(bins), "{:.2f}")) is not None:
         yield f"Mean sum of the labels of a document of the best runs at ranks {bins[0].ranks}: {ends}."
 
 
 def _first_labels(bins: Sequence[QualityRow]) -> list[tuple[float, str]]:
-    """Return the mean sum of labels at the first ranks, with the measure, where it is defined."""
+    """Return the mean sum of labels at the first ranks, with the measure.
+
+    Undefined means and sums of measures are left out.
+    """
     first = [row for row in bins if row.ranks == bins[0].ranks]
     return [(row.labels, row.measure) for row in first if row.labels is not None and row.component != ALL]
 
 
 def _zero_percents(totals: Sequence[ZeroAspectRow]) -> list[tuple[float, str]]:
-    """Return the percentage of zero-aspect documents of each measure; sums of measures are left out."""
+    """Return the percentage of zero-aspect documents of each measure.
+
+    Sums of measures are left out.
+    """
     single = [row for row in totals if not row.measure.startswith(f"{ALL} ")]
     return [(row.percent, row.measure) for row in single if row.percent is not None]
 
 
 def _name_ends(values: Sequence[tuple[float, str]], form: str) -> str | None:
-    """Return a clause on the measures with the highest and the lowest value; None without values.
+    """Return a clause on the measures with the highest and the lowest value.
+
+    The result is None without values.
 
     Values are tied if they are the same as shown. Tied measures are counted together.
     """

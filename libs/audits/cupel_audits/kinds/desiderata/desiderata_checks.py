@@ -84,7 +84,10 @@ def _scores_are_equal(_: Instance, scores: Sequence[float]) -> bool:
 
 
 def _first_is_in_range_and_no_lower(_: Instance, scores: Sequence[float]) -> bool:
-    """Return whether the score of list 1 is in [0, 1] and at least that of list 2; False for a NaN score."""
+    """Return whether list 1 has a score in [0, 1] that is not below that of list 2.
+
+    The result is False for a NaN score.
+    """
     return 0 <= scores[0] <= 1 and scores[0] >= scores[1] - CLOSE
 
 
@@ -94,7 +97,10 @@ def _is_one_only_if_sorted(instance: Instance, scores: Sequence[float]) -> bool:
 
 
 def _balance_depends_on_weights(_: Instance, scores: Sequence[float]) -> bool:
-    """Return whether the score difference between errors in the two aspects changes with the weights."""
+    """Return whether the score difference between two errors changes with the weights.
+
+    There is one error in each of the two aspects.
+    """
     return abs((scores[0] - scores[1]) - (scores[2] - scores[3])) > CLOSE
 
 
@@ -246,12 +252,18 @@ def _decreasing_labels(rng: np.random.Generator, number: int, *, least: int = 0)
 
 
 def _with_error(labels: Labels, rank: int, size: int) -> Labels:
-    """Return `labels` with one error: the label `size` positions below index `rank` moves up to `rank`."""
+    """Return `labels` with one error.
+
+    The label `size` positions below index `rank` moves up to `rank`.
+    """
     return (*labels[:rank], labels[rank + size], *labels[rank : rank + size], *labels[rank + size + 1 :])
 
 
 def _labels_with_error(rng: np.random.Generator, longest: int) -> tuple[Labels, Labels, int, int]:
-    """Draw sorted labels; return them, a copy with an error, and the error's rank and aspect from 0."""
+    """Draw sorted labels, and make a copy with an error.
+
+    Return the labels, the copy, and the error's rank and aspect, both counted from 0.
+    """
     labels = _decreasing_labels(rng, _integer(rng, 2, longest))
     rank = _integer(rng, 0, len(labels) - 2)
     size = _integer(rng, 1, len(labels) - 1 - rank)
@@ -269,7 +281,10 @@ def _by_aspect(side: int, labels: Labels, other: Labels) -> tuple[Labels, Labels
 
 
 def _one_sided_list(description: str, side: int, labels: Labels, other: int) -> LabelledList:
-    """Return a list with `labels` in the aspect `side`, and only the label `other` in the other aspect."""
+    """Return a list with `labels` in the aspect `side`.
+
+    In the other aspect, the list has only the label `other`.
+    """
     return LabelledList(description=description, labels=_by_aspect(side, labels, (other,) * len(labels)))
 
 

@@ -1,4 +1,7 @@
-"""Audit kind `desiderata`: properties of measures of two aspects, tested on random lists."""
+"""Audit kind `desiderata`: properties of measures of two aspects.
+
+The properties are tested on random lists.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -192,7 +195,10 @@ class Desiderata(Audit):
 
 
 def _aspects(measure: Measure) -> tuple[str, ...]:
-    """Return the aspects that a bound measure combines; () for measures of one aspect or of subtopics."""
+    """Return the aspects that a bound measure combines.
+
+    The result is () for measures of one aspect or of subtopics.
+    """
     arguments = measure.arguments
     if not measure.declaration.combines:
         return ()
@@ -203,7 +209,10 @@ def _aspects(measure: Measure) -> tuple[str, ...]:
 
 
 def _why_not(measure: Measure, check: Check, names: Sequence[str]) -> str | None:
-    """Return the reason why a check cannot be run on a measure, or None if it can be run."""
+    """Return the reason why a check cannot be run on a measure.
+
+    The result is None if the check can be run.
+    """
     if len(names) != 2:
         return "it does not combine two aspects" if len(names) < 2 else "it combines more than two aspects"
     if check.needs_weights and "weights" not in measure.declaration.parameters:
@@ -255,7 +264,10 @@ def _scaled_aspect(name: str, factor: int) -> Aspect:
 
 
 def _collection(aspects: tuple[Aspect, ...], lists: Sequence[LabelledList]) -> tuple[Qrels, Joined]:
-    """Return a collection with a topic for each list, whose documents are all judged and retrieved."""
+    """Return a collection with a topic for each list.
+
+    The documents of a topic are all judged and retrieved.
+    """
     sizes = [len(ranked.labels[0]) for ranked in lists]
     offsets = np.cumsum([0, *sizes], dtype=np.int64)
     rank = np.array([rank for size in sizes for rank in range(1, size + 1)], dtype=np.int32)
@@ -307,7 +319,10 @@ def _plot(results: Sequence[CheckResult]) -> Plot:
 
 
 def _count_failures(results: Sequence[CheckResult]) -> dict[int, list[str]]:
-    """Return the tested measures by their number of failed checks, the smallest number first."""
+    """Return the tested measures by their number of failed checks.
+
+    The smallest number is first.
+    """
     failures: dict[str, int] = {}
     for result in results:
         if result["undefined"] is None:

@@ -19,7 +19,9 @@ Subtopics = Mapping[str, set[int]]
 
 
 class TopicLabels(NamedTuple):
-    """The number of labels that the selection needs for one topic; serialised to JSON as a list.
+    """The number of labels that the selection needs for one topic.
+
+    The value is serialised to JSON as a list.
 
     topic: index of the topic. labelled: number of labelled documents. pool: number of documents in the pool
     of depth 20. depth: depth of the pool where labelling ended. subtopics: number of subtopics of the topic
@@ -76,7 +78,10 @@ class Labelling:
         return cls(order=order, pool=pool, tops=tops, documents=documents, topics=tuple(topics))
 
     def draw_order(self, rng: np.random.Generator) -> Ints:
-        """Return an `order` with as many documents of each topic, drawn at random from its pool."""
+        """Return an `order` with as many documents of each topic, drawn at random.
+
+        The documents of a topic are drawn from its pool.
+        """
         size, topic = len(self.order), self.tops.topic.astype(np.int64)
         order = np.full(size, size, dtype=np.int64)
         order[self.pool] = shuffled(rng, topic[self.pool])[0]
@@ -98,7 +103,7 @@ class Labelling:
         return [sum(min(limit, labels.labelled) for labels in self.topics) for limit in self._limits(batch)]
 
     def _limits(self, batch: int) -> range:
-        """Return for each batch the largest number of labels that a topic can have after it."""
+        """Return the largest number of labels of a topic after each batch."""
         largest = max((labels.labelled for labels in self.topics), default=0)
         return range(batch, largest + batch, batch)
 
@@ -106,7 +111,10 @@ class Labelling:
 def _select_documents(
     tops: Tops, topic: int, texts: Texts, relevant: Subtopics, depth: int, batch: int
 ) -> tuple[SelectedDocuments, list[int]]:
-    """Select documents of a topic; return the selection, and the indices of its documents in `tops`."""
+    """Select documents of a topic.
+
+    Return the selection, and the indices of its documents in `tops`.
+    """
     begin, end = np.searchsorted(tops.topic, [topic, topic + 1]).tolist()
     places = {tops.documents[place]: place for place in range(begin, end)}
     documents = list(places)
@@ -134,7 +142,10 @@ def _describe_labels(topic: int, selected: SelectedDocuments, relevant: Subtopic
 
 
 def _relevant_documents(subject: AuditSubject) -> list[dict[str, set[int]]]:
-    """Return for each topic its relevant documents, with the subtopics to which each is relevant."""
+    """Return the relevant documents of each topic.
+
+    Each has the subtopics to which it is relevant.
+    """
     relevant_by_topic: list[dict[str, set[int]]] = [{} for _ in subject.qrels.topics]
     subtopics = subject.qrels.subtopics
     if subtopics is not None:

@@ -1,4 +1,7 @@
-"""Audit kind `label_selection`: labels that a text-based measure needs (Hui, PIKM 2014, section 5.2)."""
+"""Audit kind `label_selection`: labels that a text-based measure needs.
+
+Source: Hui, PIKM 2014, section 5.2.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar
@@ -28,7 +31,9 @@ Repeats = Annotated[int, whole_number(0)]
     source="Hui, PIKM 2014, section 5.2",
 )
 class LabelSelection(Audit):
-    """Selects documents to label, and ranks the runs by a text-based measure with these labels alone.
+    """Selects documents to label, and ranks the runs with these labels alone.
+
+    The runs are ranked by a text-based measure.
 
     For each topic, the pool of the first `depth` documents of all runs is labelled by decreasing centrality
     (mean similarity to the other documents), `batch` documents at a time, until every subtopic has a relevant

@@ -1,4 +1,7 @@
-"""The report of `label_selection`: labelled documents, and the order of runs as labels are added."""
+"""The report of `label_selection`.
+
+It has the labelled documents, and the order of runs as labels are added.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +23,9 @@ TAU = (
 
 
 class LabellingTrial(TypedDict):
-    """The selection (trial 0) or a random baseline; serialised to JSON with lists in place of tuples.
+    """The selection (trial 0) or a random baseline.
+
+    The value is serialised to JSON with lists in place of tuples.
 
     topics: the labels of the selection by topic. labels: number of labelled documents after each batch. taus:
     tau (see TAU) under the labels after each batch, None where it is undefined. full: tau between the scores
@@ -129,7 +134,10 @@ def _topic_row(about: SubjectSummary, labels: TopicLabels) -> LabelledTopicRow:
 
 
 def _points(results: Mapping[int, LabellingTrial], labels: Sequence[int], pool: int) -> list[LabelPoint]:
-    """Return a point after each batch, first for the selected documents, then for the random documents."""
+    """Return a point after each batch.
+
+    The points for the selected documents come first, then those for the random documents.
+    """
     selected = [trial["taus"] for number, trial in results.items() if number == 0]
     drawn = [trial["taus"] for number, trial in results.items() if number]
     return [
@@ -171,7 +179,10 @@ def _summarise(
 
 
 def _labelled_share(topics: Sequence[LabelledTopicRow]) -> float | None:
-    """Return labelled documents as a share of the documents in the pools; None if the pools are empty."""
+    """Return labelled documents as a share of the documents in the pools.
+
+    The result is None if the pools are empty.
+    """
     pool = sum(row.pool for row in topics)
     return sum(row.labels for row in topics) / pool if pool else None
 

@@ -1,4 +1,7 @@
-"""Agreement of two versions of judgments by aspect, and the judgments that were added, removed or changed."""
+"""Agreement of two versions of judgments by aspect, and their differences.
+
+A difference is a judgment that was added, removed or changed.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,7 +48,10 @@ class AspectChanges(TypedDict):
 
 
 class JudgmentsResult(TypedDict):
-    """The comparison of the judgments. lacking: sentences on aspects that are not compared."""
+    """The comparison of the judgments.
+
+    lacking: sentences on aspects that are not compared.
+    """
 
     aspects: list[AspectChanges]
     lacking: list[str]
@@ -100,7 +106,10 @@ TOPICS = TableSchema.of("topics", "Changes by topic", TopicChangesRow)
 
 
 def compare_judgments(first: Qrels, second: Qrels, topics: Collection[str]) -> JudgmentsResult:
-    """Compare each shared aspect over `topics`, and judgments by subtopic if both versions have them."""
+    """Compare the judgments by each shared aspect over `topics`.
+
+    Judgments by subtopic are also compared if both versions have them.
+    """
     second_aspects = {aspect.name: aspect for aspect in second.aspects}
     result = JudgmentsResult(aspects=[], lacking=[])
     for aspect in first.aspects:
@@ -138,7 +147,9 @@ def _shared_labels(first: Aspect, second: Aspect) -> Sequence[Any] | None:
 
 
 def _label_by_subtopic(first: Qrels, second: Qrels, topics: Collection[str]) -> list[Labels]:
-    """Return for each version the labels, 1 (relevant) or 0, by topic, document and subtopic.
+    """Return the labels of each version by topic, document and subtopic.
+
+    A label is 1 (relevant) or 0.
 
     A document that is judged for some subtopic has a label for each subtopic of its topic. The subtopics of a
     topic are those that occur in either version.
@@ -192,7 +203,10 @@ def _compare_labels(name: str, labels: Sequence[Any], first: Labels, second: Lab
 
 
 def _classify(first: int | None, second: int | None) -> str:
-    """Return the kind of change between two labels, one of CHANGES; None means no judgment."""
+    """Return the kind of change between two labels, one of CHANGES.
+
+    A label of None means no judgment.
+    """
     if second is None:
         return "removed"
     if first is None:
@@ -201,7 +215,10 @@ def _classify(first: int | None, second: int | None) -> str:
 
 
 def report(about: SubjectSummary, result: JudgmentsResult) -> AuditReport:
-    """Return the report on agreement by aspect, the confusion of labels, and changes by topic."""
+    """Return the report on the comparison of the judgments.
+
+    It has the agreement by aspect, the confusion of labels, and changes by topic.
+    """
     agreements = [(changes, _agreement(changes)) for changes in result["aspects"]]
     topics = [row for changes in result["aspects"] for row in _topic_rows(changes)]
     rows = [_agreement_row(agreement, topics) for _, agreement in agreements]

@@ -1,4 +1,7 @@
-"""Scores, orders and significance groups of the runs under two versions of the judgments."""
+"""Scores, orders and groups of the runs under two versions of the judgments.
+
+The groups are significance groups.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -259,7 +262,10 @@ def _measure_row(result: OrderResult, runs: Sequence[RunChangesRow]) -> MeasureC
 
 
 def _numbers(rows: Sequence[MeasureChangesRow]) -> dict[str, float | int | None]:
-    """Return each cell of each row by the name of its column and the measure, such as tau(AP)."""
+    """Return each cell of each row, named by its column and the measure.
+
+    An example of a name is tau(AP).
+    """
     names = [column.name for column in MEASURES.columns if column.name != "measure"]
     return {f"{name}({row.measure})": getattr(row, name) for row in rows for name in names}
 

@@ -1,4 +1,7 @@
-"""Audit kind `qrels_versions`: two versions of the judgments, two assessors, or an automatic judge."""
+"""Audit kind `qrels_versions`: two versions of the judgments.
+
+The versions can be of two assessors, or one can be of an automatic judge.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, final
@@ -85,7 +88,10 @@ class QrelsVersions(Audit):
             yield self._compare_orders(subject, trial, seed) if trial else _compare_judgments(subject)
 
     def _compare_orders(self, subject: AuditSubject, trial: int, seed: int) -> OrderResult:
-        """Compare how the two versions order the runs by one measure over the common topics."""
+        """Compare how the two versions order the runs by one measure.
+
+        The orders are over the common topics.
+        """
         measure = _shared_measures(subject)[trial - 1]
         first_rows, second_rows = _common_rows(subject)
         first = subject.scores[str(measure)][first_rows]
@@ -128,7 +134,10 @@ def _shared_measures(subject: AuditSubject) -> list[Measure]:
 
 
 def _common_rows(subject: AuditSubject) -> tuple[np.ndarray[Any, np.dtype[np.int64]], ...]:
-    """Return the rows of the common topics in the first and in the second version, each int64[n]."""
+    """Return the rows of the common topics in the first and the second version.
+
+    Each is int64[n].
+    """
     first, second = subject.qrels.topics, _other(subject).qrels.topics
     common = sorted(set(first) & set(second), key=str.encode)
     return tuple(np.array([of.index(topic) for topic in common], dtype=np.int64) for of in (first, second))

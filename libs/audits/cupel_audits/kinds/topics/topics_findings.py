@@ -45,7 +45,10 @@ class TopicsFindings:
 
     @cached_property
     def rates_by_difference(self) -> list[RateRow]:
-        """Return the rates observed on the largest drawn sets, and those extrapolated to all topics."""
+        """Return the rates observed on the largest drawn sets, and the extrapolated rates.
+
+        Rates are extrapolated to all topics.
+        """
         rows: list[RateRow] = []
         for measure in self.about.measures:
             of_measure = [row for row in self.rates if row.measure == measure]
@@ -63,7 +66,10 @@ class TopicsFindings:
 
     @cached_property
     def swap_curves(self) -> list[SwapRow]:
-        """Return the rates of about DRAWN_BINS bins of each measure, up to the first lasting difference."""
+        """Return the rates of some bins of each measure, for the plots.
+
+        About DRAWN_BINS bins are chosen, up to the first lasting difference.
+        """
         rows: list[SwapRow] = []
         for measure in self.about.measures:
             of_measure = [row for row in self.rates if row.measure == measure]
@@ -232,7 +238,10 @@ def _join(clauses: Sequence[str], comma: str = "; ") -> str:
 
 
 def sufficient(selected: Sequence[TopicChoice]) -> int | None:
-    """Return the smallest number of selected topics at which tau with all topics is at least STRONG."""
+    """Return the smallest number of selected topics that gives a strong tau.
+
+    A tau with all topics is strong if it is at least STRONG.
+    """
     taus = [tau for _, tau in selected]
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
 
@@ -246,6 +255,9 @@ def zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
 def name_first(
     about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicStatistics], tuple[float, ...]]
 ) -> str:
-    """Return the ids of the first topics when sorted by `key`; topics with equal keys keep their order."""
+    """Return the ids of the first topics when sorted by `key`.
+
+    Topics with equal keys keep their order.
+    """
     order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
     return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])

@@ -1,4 +1,7 @@
-"""Audit kind `topics`: how far the order of runs depends on which topics are used, and on how many."""
+"""Audit kind `topics`: how far the order of runs depends on the choice of topics.
+
+The audit considers which topics are used, and how many.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
@@ -47,7 +50,9 @@ STEPS = 12
     source="Voorhees, Buckley, SIGIR 2002; Guiver, Mizzaro, Robertson, TOIS 2009; Sakai, IRJ 2016",
 )
 class Topics(OverTopics):
-    """Compares disjoint random topic sets, selects representative topics, and describes each topic.
+    """Compares random topic sets, selects representative topics, describes each topic.
+
+    The random topic sets are disjoint.
 
     Swaps: draws two disjoint sets of n topics. Pairs of runs are grouped into bins by their difference of
     means on the first set. A pair is swapped if the second set orders it the other way. The swap rate is
@@ -99,7 +104,10 @@ class Topics(OverTopics):
     def _draw(
         self, subject: AuditSubject, scores: Sequence[RunScores], rng: np.random.Generator
     ) -> dict[str, list[SwapDraw]]:
-        """Draw two disjoint topic sets of each size, and count the swapped pairs by each measure."""
+        """Draw two disjoint topic sets of each size, and count the swapped pairs.
+
+        The pairs are counted by each measure.
+        """
         topics = len(subject.about.topics)
         draws: dict[str, list[SwapDraw]] = {run_scores.measure: [] for run_scores in scores}
         widths = [
@@ -184,7 +192,10 @@ def _compare_sets(values: Floats, first: Ints, second: Ints, width: float) -> Sw
 
 
 def _describe_topic(values: Sequence[float], order: Sequence[Any], means: Sequence[Any]) -> TopicStatistics:
-    """Describe the scores of the runs on one topic; `order` may be exact, `means` are over all topics."""
+    """Describe the scores of the runs on one topic.
+
+    `order` may contain exact numbers. `means` are the means over all topics.
+    """
     column = np.array(values)[:, None]
     average = float(mean(column)[0])
     return TopicStatistics(

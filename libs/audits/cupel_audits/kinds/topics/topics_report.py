@@ -122,7 +122,10 @@ def _swap_rows(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[Sw
 
 
 def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, int]]:
-    """Return, for each size, the numbers of compared and of swapped pairs in one bin, over all draws."""
+    """Return the numbers of compared and of swapped pairs in one bin, for each size.
+
+    The numbers are sums over all draws.
+    """
     counts = {}
     for size in sorted({draw["size"] for draw in draws}):
         same = [draw for draw in draws if draw["size"] == size]
@@ -132,10 +135,10 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
 
 
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
-    """Return the difference from which on swap rates extrapolated to all topics are acceptable.
+    """Return the difference from which on extrapolated swap rates are acceptable.
 
-    It is the lower bound of a bin. The rates of this bin and of all bins of larger differences are at most
-    `error`.
+    The rates are extrapolated to all topics. The difference is the lower bound of a bin. The rates of this
+    bin and of all bins of larger differences are at most `error`.
     """
     lasting = None
     rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
@@ -190,7 +193,10 @@ def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, er
 def _subset_sentences(
     about: SubjectSummary, measure: str, subsets: Sequence[SubsetRow], result: MeasureTopics | None
 ) -> Iterator[str]:
-    """Yield sentences on the number of random topics, and of selected topics, that suffices."""
+    """Yield sentences on the number of topics that suffices.
+
+    The numbers of random topics and of selected topics are given.
+    """
     if result is not None:
         yield from _selection_sentence(about, result)
     drawn = [row for row in subsets if row.measure == measure and row.how == "drawn"]

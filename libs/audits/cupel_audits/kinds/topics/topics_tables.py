@@ -25,7 +25,10 @@ TopicChoice = tuple[str, float | None]
 
 
 class TopicStatistics(TypedDict):
-    """The scores of the runs on one topic. zero: number of runs that score 0. spread: standard deviation."""
+    """The scores of the runs on one topic.
+
+    zero: number of runs that score 0. spread: standard deviation.
+    """
 
     mean: float
     median: float
@@ -59,7 +62,10 @@ class MeasureTopics(TypedDict):
 
 
 class TopicsResult(TypedDict):
-    """The result of a trial: either a draw (SwapDraws of each size by measure), or one MeasureTopics."""
+    """The result of a trial: either a draw, or one MeasureTopics.
+
+    A draw gives the SwapDraws of each size by measure.
+    """
 
     draw: NotRequired[dict[str, list[SwapDraw]]]
     measure: NotRequired[MeasureTopics]
@@ -91,7 +97,10 @@ class SwapRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RateRow:
-    """The swap rate of one bin of differences, observed on the largest sets or extrapolated to all topics."""
+    """The swap rate of one bin of differences.
+
+    The rate is observed on the largest sets or extrapolated to all topics.
+    """
 
     measure: MeasureCell
     which: Annotated[str, Heading("topics", "whether the rate is observed or extrapolated")]
@@ -103,7 +112,7 @@ class RateRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetRow:
-    """The correlation between the order of runs on some topics and their order on all topics."""
+    """The correlation between the orders of runs on some topics and on all topics."""
 
     measure: MeasureCell
     how: Annotated[str, Heading("selection", "chosen: greedy; drawn: random")]

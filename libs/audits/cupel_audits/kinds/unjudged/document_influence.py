@@ -13,7 +13,10 @@ from cupel_measures.model import Floats, Ints
 
 
 class LeadChange(NamedTuple):
-    """The indices of two adjacent runs, and the lead of the upper run before and after a judgment."""
+    """Two adjacent runs, and the lead of the upper run before and after a judgment.
+
+    The runs are given by their indices.
+    """
 
     upper: int
     lower: int
@@ -22,11 +25,11 @@ class LeadChange(NamedTuple):
 
 
 class MeasureInfluence(NamedTuple):
-    """The influence of a document on the order of runs by one measure; serialised to JSON as a list.
+    """The influence of a document on the order of runs by one measure.
 
-    influence: the sum over all pairs of adjacent runs of the share of the upper run's lead that the judgment
-    removes. reversed: number of pairs of runs whose order the judgment reverses. pair: the adjacent runs with
-    the largest share, None if all shares are 0.
+    It is serialised to JSON as a list. influence: the sum over all pairs of adjacent runs of the share of the
+    upper run's lead that the judgment removes. reversed: number of pairs of runs whose order the judgment
+    reverses. pair: the adjacent runs with the largest share, None if all shares are 0.
     """
 
     influence: float
@@ -39,7 +42,10 @@ NO_INFLUENCE = MeasureInfluence(0.0, 0, None)
 
 @dataclass(frozen=True)
 class DocumentInfluence:
-    """The influence of one document by each measure that can be computed after its judgment."""
+    """The influence of one document by each measure.
+
+    Measures that cannot be computed after the judgment of the document are left out.
+    """
 
     measures: dict[str, MeasureInfluence]
 
@@ -51,12 +57,15 @@ class DocumentInfluence:
 
     @property
     def reverses_pairs(self) -> bool:
-        """Return whether the judgment reverses the order of some pair of runs by some measure."""
+        """Return whether the judgment reverses some pair of runs by some measure."""
         return any(by_measure.reversed for by_measure in self.measures.values())
 
 
 def list_influences(subject: AuditSubject, topic: int, documents: Ints) -> list[DocumentInfluence]:
-    """Return the influence of each of `documents`: indices of unjudged documents of this topic in `Tops`."""
+    """Return the influence of each of `documents`.
+
+    `documents` are indices of unjudged documents of this topic in `Tops`.
+    """
     influences = [DocumentInfluence({}) for _ in documents]
     scores = score_after_judgment(subject, topic, documents, subject.measures)
     for measure in subject.measures:
@@ -71,10 +80,10 @@ def list_influences(subject: AuditSubject, topic: int, documents: Ints) -> list[
 
 
 def shift_scores(measure: Measure, means: Floats, old: Floats, new: Floats, topics: int) -> Floats:
-    """Return float64[n, runs], the scores of runs after their values on one topic change from `old` to `new`.
+    """Return the scores of runs after their values on one topic change.
 
-    means: float64[runs], the scores over all topics before the change. old: float64[runs]. new: float64[n,
-    runs]. topics: the number of topics.
+    float64[n, runs]. The values change from `old` to `new`. means: float64[runs], the scores over all topics
+    before the change. old: float64[runs]. new: float64[n, runs]. topics: the number of topics.
     """
     aggregate = measure.declaration.aggregate
     if aggregate == "geometric mean":
@@ -106,7 +115,10 @@ class _RunOrder:
         return cls(scores, upper, lower, scores[upper] - scores[lower])
 
     def measure_influence(self, after: Floats) -> MeasureInfluence:
-        """Return the influence of a judgment that changes the scores to `after`, float64[runs]."""
+        """Return the influence of a judgment that changes the scores to `after`.
+
+        `after` is float64[runs].
+        """
         left = after[self.upper] - after[self.lower]
         removed = np.where(self.lead > 0, self.lead - left, np.abs(left))
         shares = np.divide(removed, self.lead, out=(removed > 0).astype(np.float64), where=self.lead > 0)

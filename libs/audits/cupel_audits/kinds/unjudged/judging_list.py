@@ -1,4 +1,4 @@
-"""The report of `unjudged`: the documents to judge next, and the unjudged share of each run."""
+"""The report of `unjudged`: documents to judge next, and unjudged shares of runs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,10 @@ class RankInRun(NamedTuple):
 
 
 class UnjudgedShares(NamedTuple):
-    """The values of unjudged@depth of all runs on a topic; None for a run that retrieves no documents."""
+    """The values of unjudged@depth of all runs on a topic.
+
+    The value is None for a run that retrieves no documents.
+    """
 
     depth: int
     shares: Sequence[float | None]
@@ -59,7 +62,10 @@ class TopicTrial(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgingCandidate:
-    """A document on the list, the runs that rank it highest, and its influence by each measure."""
+    """A document on the list, with its influence by each measure.
+
+    The row also names the runs that rank the document highest.
+    """
 
     topic: str
     document: str
@@ -70,11 +76,14 @@ class JudgingCandidate:
 
     @property
     def reversed(self) -> int:
-        """Return the largest number of pairs of runs that the judgment reverses by any measure."""
+        """Return the largest number of pairs of runs that the judgment reverses.
+
+        The largest number is taken over the measures.
+        """
         return max((by_measure.reversed for by_measure in self.measures.values()), default=0)
 
     def describe_change(self, about: SubjectSummary) -> str | None:
-        """Describe the largest change of a lead, by the measure with the largest influence."""
+        """Describe the largest change of a lead by the measure with the largest influence."""
         measure = max(self.measures, key=lambda text: self.measures[text].influence, default=None)
         pair = None if measure is None else _pair(self.measures[measure])
         if pair is None:
@@ -197,7 +206,10 @@ def report(about: SubjectSummary, depth: int, most: int, results: Mapping[int, T
 def _rank_candidates(
     about: SubjectSummary, results: Mapping[int, TopicTrial], most: int
 ) -> list[JudgingCandidate]:
-    """Return the `most` most influential documents of all topics, the most influential first."""
+    """Return the `most` most influential documents of all topics.
+
+    The most influential document comes first.
+    """
     candidates = [
         JudgingCandidate(
             topic=about.topics[topic],
@@ -280,7 +292,10 @@ def _topic_rows(about: SubjectSummary, results: Mapping[int, TopicTrial]) -> Ite
 
 
 def _numbers(shares: Sequence[ShareRow]) -> dict[str, float | int | None]:
-    """Return, for each depth k: unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN)."""
+    """Return the numbers of the report about unjudged shares.
+
+    For each depth k these are unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN).
+    """
     numbers: dict[str, float | int | None] = {}
     for depth in dict.fromkeys(row.depth for row in shares):
         by_run = {row.run: row.share for row in shares if row.depth == depth}
@@ -293,7 +308,10 @@ def _numbers(shares: Sequence[ShareRow]) -> dict[str, float | int | None]:
 
 
 def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
-    """Yield a sentence on the unjudged share at the deepest cutoff, and at `depth` if it is shallower."""
+    """Yield a sentence on the unjudged share at the deepest cutoff.
+
+    A sentence on the share at `depth` comes before it if `depth` is shallower.
+    """
     deepest = max(row.depth for row in shares)
     for k in sorted({min(depth, deepest), deepest}):
         by_run = {row.run: row.share for row in shares if row.depth == k and row.share is not None}

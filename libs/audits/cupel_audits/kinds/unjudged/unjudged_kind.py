@@ -1,4 +1,4 @@
-"""Audit kind `unjudged`: the unjudged documents that matter most, to be judged next."""
+"""Audit kind `unjudged`: the unjudged documents that matter most, to judge next."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,9 @@ SHOWN_RUNS = 10
     source="influence of single judgments, after Carterette, Allan and Sitaraman, SIGIR 2006",
 )
 class Unjudged(Audit):
-    """Computes how the order of runs would change if a single unjudged document were highly relevant.
+    """Computes how a single further judgment would change the order of runs.
+
+    The judgment would find one unjudged document to be highly relevant.
 
     1. Collects the unjudged documents of each topic that some run has among its first `depth`. If a topic has
        more than `tried` of them, the `tried` documents with the largest sums of 1 / rank over the runs are

@@ -1,1 +1,4 @@
-"""Closeness of two systems: tests with a margin, and comparison of a run with its reproduction."""
+"""Closeness of two systems: tests with a margin, and comparison of reproductions.
+
+A run is compared with its reproduction.
+"""

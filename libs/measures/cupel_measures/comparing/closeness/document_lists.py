@@ -1,4 +1,7 @@
-"""Agreement of two ranked lists of documents: Kendall's tau, tau of the union, rank-biased overlap."""
+"""Agreement of two ranked lists of documents.
+
+The coefficients are Kendall's tau, tau of the union, and rank-biased overlap.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +28,10 @@ class DocumentList:
 
     @classmethod
     def from_scores(cls, documents: Sequence[bytes], scores: Floats) -> "DocumentList":
-        """Create a list from documents and their scores, which must be in descending order."""
+        """Create a list from documents and their scores.
+
+        The scores must be in descending order.
+        """
         is_new = np.append(True, np.diff(scores) != 0)[: len(scores)]
         ranks = np.maximum.accumulate(np.where(is_new, np.arange(1, len(scores) + 1), 0))
         return cls(documents, ranks)
@@ -49,7 +55,10 @@ class ListAgreement:
 
 
 def lists_by_topic(ranking: Ranking, topics: Sequence[str], depth: int | None = None) -> list[DocumentList]:
-    """Return the first `depth` documents of each topic; an empty list for a topic missing from the run."""
+    """Return the first `depth` documents of each topic.
+
+    A topic missing from the run has an empty list.
+    """
     place = {topic: index for index, topic in enumerate(ranking.topics)}
     return [_list_of_topic(ranking, place.get(topic), depth) for topic in topics]
 
@@ -81,7 +90,10 @@ def compare_lists(first: DocumentList, second: DocumentList, *, p: float = 0.9) 
 def _tau_of_shared(
     first: DocumentList, second: DocumentList, shared: set[bytes]
 ) -> tuple[float | None, str | None]:
-    """Return (tau-b of the shared documents, None), or (None, the reason why it is undefined)."""
+    """Return tau-b of the shared documents, or the reason why it is undefined.
+
+    The result is (tau-b, None) or (None, reason).
+    """
     from scipy.stats import kendalltau
 
     if len(shared) < 2:

@@ -1,4 +1,6 @@
-"""Tests of non-inferiority and equivalence: no worse than a baseline, or equal to it within a margin.
+"""Tests of non-inferiority and equivalence, with a margin.
+
+A system is no worse than a baseline, or equal to it, within the margin.
 
 d is the mean difference over topics, system - baseline, and m > 0 is the margin: the largest difference that
 does not matter, in the unit of the measure. Four one-sided tests at level alpha are made:
@@ -45,7 +47,9 @@ CONSTANT = "the difference is the same on every topic, so its variance is zero"
 
 @dataclass(frozen=True, kw_only=True)
 class OneSided:
-    """P-values of the four one-sided tests, and the interval of d with confidence 1 - 2 alpha.
+    """P-values of the four one-sided tests, and the interval of d.
+
+    The confidence of the interval is 1 - 2 alpha.
 
     A bound is infinite if there are too few topics for any test to reject.
     """
@@ -57,7 +61,10 @@ class OneSided:
     interval: tuple[float, float]
 
     def verdict(self, alpha: float) -> MarginVerdict:
-        """Return the verdict at level alpha. The docstring of the module defines the verdicts."""
+        """Return the verdict at level alpha.
+
+        The docstring of the module defines the verdicts.
+        """
         no_worse = self.p_no_worse <= alpha
         if no_worse and self.p_no_better <= alpha:
             return "equal within"
@@ -70,7 +77,10 @@ class OneSided:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Posterior probabilities that d is below -m, within [-m, m], and above m; they add up to 1."""
+    """Posterior probabilities that d is below -m, within [-m, m], and above m.
+
+    They add up to 1.
+    """
 
     below: float
     within: float
@@ -108,7 +118,10 @@ class MarginOutcome:
 
     @property
     def significant_direction(self) -> Literal["higher", "lower"] | None:
-        """Return the direction in which d differs significantly from 0 (one-sided at alpha), or None."""
+        """Return the direction in which d differs significantly from 0, or None.
+
+        The test is one-sided at alpha.
+        """
         if self.tests is not None and self.tests.p_better <= self.alpha:
             return "higher"
         return "lower" if self.tests is not None and self.tests.p_worse <= self.alpha else None
@@ -130,7 +143,9 @@ def compare_with_margin(
     flips: int = FLIPS,
     seed: int = 0,
 ) -> tuple[MarginOutcome, ...]:
-    """Test each column of `systems` against the same column of `baselines`, with a margin.
+    """Test each system against its baseline, with a margin.
+
+    Each column of `systems` is tested against the same column of `baselines`.
 
     systems, baselines: scores, float64[topics, pairs]. margin: in the unit of the measure. test: "t" or
     "sign-flip" (see `typical_values`). If the differences are equal on every topic, the sign-flip test
@@ -177,7 +192,10 @@ def _too_few(topics: int) -> str | None:
 def _one_sided_tests(
     differences: Floats, tests: Sequence[MarginTest], margin: float, alpha: float, flips: int, seed: int
 ) -> list[OneSided]:
-    """Run the one-sided tests of every column of `differences` by the method that `tests` names."""
+    """Run the one-sided tests of every column of `differences`.
+
+    `tests` names the method.
+    """
     flipped = [pair for pair, test in enumerate(tests) if test == "sign-flip"]
     by_flips: dict[int, OneSided] = {}
     for begin in range(0, len(flipped), AT_ONCE):
@@ -194,7 +212,9 @@ def _one_sided_tests(
 
 
 def posterior_of_difference(differences: Floats, margin: float) -> Posterior | None:
-    """Return the posterior of the mean difference; None for one topic or differences without variance.
+    """Return the posterior of the mean difference, or None.
+
+    It is None for one topic and for differences without variance.
 
     The model has normal differences with unknown mean and variance, and the reference prior 1 / sigma. The
     posterior of the mean is then Student's t with n - 1 degrees of freedom, location mean and scale sd /

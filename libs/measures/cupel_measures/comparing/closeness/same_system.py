@@ -68,7 +68,10 @@ class SameSystemScores:
 def compare_document_lists(
     original: Sequence[DocumentList], reproduced: Sequence[DocumentList], *, p: float = 0.9
 ) -> ListAgreements:
-    """Compare the document lists of two runs; both have the same topics in the same order."""
+    """Compare the document lists of two runs.
+
+    Both runs have the same topics in the same order.
+    """
     topics = tuple(compare_lists(*pair, p=p) for pair in zip(original, reproduced, strict=True))
     return ListAgreements(
         topics=topics,
@@ -113,13 +116,18 @@ def compare_scores_of_same_system(
 
 
 def root_mean_square_error(first: Vector, second: Vector) -> float:
-    """Return sqrt(mean over topics of (first - second)^2) (Breuer et al. 2020, section 3)."""
+    """Return the root mean square of the differences of the scores over topics.
+
+    It is sqrt(mean over topics of (first - second)^2) (Breuer et al. 2020, section 3).
+    """
     x, y = paired(first, second)
     return math.sqrt(_mean((x - y) ** 2))
 
 
 def improvements(original: tuple[Vector, Vector], reproduced: tuple[Vector, Vector]) -> Improvements | None:
-    """Compare the improvements of two advanced runs over their baselines (Breuer et al. 2020, section 3).
+    """Compare the improvements of two advanced runs over their baselines.
+
+    The comparison follows Breuer et al. 2020, section 3.
 
     original, reproduced: (scores of the advanced run, scores of its baseline). The original and the
     reproduction may have different topics. Effect ratio: mean improvement of the reproduction divided by the

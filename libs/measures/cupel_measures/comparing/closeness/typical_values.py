@@ -1,4 +1,6 @@
-"""One-sided sign-flip tests of a mean, and the interval that inverts them (Hartigan, JASA 1969).
+"""One-sided sign-flip tests of a mean, and the interval that inverts them.
+
+The method is that of Hartigan, JASA 1969.
 
 d are the differences by topic, and s random signs. The test of the hypothesis "the mean is at most c" counts
 the assignments of signs for which the sum of s (d - c) is at least the observed sum of d - c. This is the
@@ -21,7 +23,9 @@ from cupel_measures.model import Floats
 
 @dataclass(frozen=True, eq=False)
 class TypicalValues:
-    """Means of random subsets of topics, from which the p-value of every hypothesis follows.
+    """Means of random subsets of topics.
+
+    The p-value of every hypothesis follows from them.
 
     means: means of the nonempty subsets, ascending. empty: number of empty subsets; they count as extreme
     under every hypothesis. tolerance: distance within which a subset mean counts as equal to the hypothetical
@@ -82,7 +86,10 @@ def typical_values(differences: Floats, *, flips: int = FLIPS, seed: int = 0) ->
 
 
 def _subsets(topics: int, flips: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks of subsets, float64[block, topics]: 1 for a topic in the subset, else 0."""
+    """Yield blocks of subsets, float64[block, topics].
+
+    The value is 1 for a topic in the subset, else 0.
+    """
     if topics > EXACT:
         yield from ((1 - signs) / 2 for signs in random_signs(topics, flips, seed))
     else:
@@ -90,5 +97,8 @@ def _subsets(topics: int, flips: int, seed: int) -> Iterator[Floats]:
 
 
 def _quanta(topics: int, largest: Floats) -> Floats:
-    """Return the spacing of floats at the largest possible sum of every column; 1 for a column of zeros."""
+    """Return the spacing of floats at the largest possible sum of every column.
+
+    It is 1 for a column of zeros.
+    """
     return np.array([math.ulp(topics * value) if value else 1.0 for value in largest.tolist()])

@@ -21,7 +21,9 @@ IntervalKind = Literal["t", "bca"]
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Options of a comparison. Raises ValueError for an unknown name or a number out of range.
+    """Options of a comparison.
+
+    Raises ValueError for an unknown name or a number out of range.
 
     test: a paired test in TESTS, or one of SIMULTANEOUS. None selects max-t if all pairs are compared, else
     the randomisation test. correction: a name in CORRECTIONS, or "none". It corrects paired tests over all
@@ -81,7 +83,10 @@ class Choices:
 
     @property
     def correction_name(self) -> str:
-        """Name of the correction, or of the simultaneous test, which needs no other correction."""
+        """Name of the correction, or of the simultaneous test.
+
+        A simultaneous test needs no other correction.
+        """
         return self.test_name if self.is_simultaneous else self.correction or next(iter(CORRECTIONS))
 
     @property

@@ -1,4 +1,6 @@
-"""Tests of the differences of pairs of systems by several measures, and intervals that agree with the tests.
+"""Tests of the differences of pairs of systems, with agreeing intervals.
+
+The pairs are tested by several measures. The intervals agree with the tests.
 
 An interval has the same level as its test. If p is corrected by Holm's method, the intervals are simultaneous
 by Bonferroni's inequality. Simultaneous tests use the max-T quantile or Tukey's quantile for the intervals
@@ -50,7 +52,10 @@ class TestedDifference:
 def tested_differences(
     matrices: Sequence[Floats], scales: Sequence[ScaleType], pairs: Sequence[Pair], choices: Choices
 ) -> Iterator[list[TestedDifference]]:
-    """Yield the tests of all pairs for each measure. matrices: one float64[topics, systems] per measure."""
+    """Yield the tests of all pairs for each measure.
+
+    matrices: one float64[topics, systems] per measure.
+    """
     if choices.is_simultaneous:
         for values, scale in zip(matrices, scales, strict=True):
             yield _simultaneous(values, scale, pairs, choices)
@@ -71,7 +76,10 @@ def tested_differences(
 
 
 def pair_differences(values: Floats, pairs: Sequence[Pair]) -> Floats:
-    """Return second - first as float64[topics, pairs]; NaN where a score is undefined or too large."""
+    """Return second - first as float64[topics, pairs].
+
+    A difference is NaN where a score is undefined or too large.
+    """
     first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
     usable = (np.abs(first) <= LARGEST) & (np.abs(second) <= LARGEST)
     differences: Floats = np.subtract(second, first, out=np.full(first.shape, np.nan), where=usable)
@@ -91,7 +99,9 @@ def _paired(values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Ch
 
 
 def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | None], Floats]:
-    """Return the corrected p of each test, and the alpha at which its interval agrees with the verdict.
+    """Return the corrected p of each test, and the alpha of its interval.
+
+    At this alpha the interval agrees with the verdict.
 
     A test without p counts as a test with p = 1.
     """
@@ -107,7 +117,10 @@ def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | 
 
 
 def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
-    """Return alphas at which the intervals control the false coverage rate (Benjamini, Yekutieli 2005)."""
+    """Return alphas at which the intervals control the false coverage rate.
+
+    The method is that of Benjamini and Yekutieli (2005).
+    """
     rejected = max(1, int(np.count_nonzero(corrected <= alpha)))
     return np.full(len(p), rejected * alpha / len(p))
 
@@ -115,7 +128,10 @@ def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
 def _paired_intervals(
     differences: Floats, tests: Sequence[Outcome], levels: Floats, differs: Sequence[bool], choices: Choices
 ) -> list[tuple[Interval, float]]:
-    """Return the interval of every pair, and the confidence level for the interval of its effect size."""
+    """Return the interval of every pair, and the confidence for its effect size.
+
+    The second result is the confidence level for the interval of the effect size.
+    """
     if choices.interval == "bca":
         mean_intervals = intervals(differences, confidence=choices.level, seed=choices.seed)
     else:
@@ -144,7 +160,9 @@ def _agreeing(
     is_later: bool,
     choices: Choices,
 ) -> Interval:
-    """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
+    """Return an interval that agrees with the verdict.
+
+    It is the t interval, or another one if the t interval contradicts the verdict.
 
     For the randomisation test, the replacement is the interval that inverts the test. It contradicts the
     verdict at most by rounding errors. is_later: whether only a later step of Holm's correction finds the
@@ -179,7 +197,10 @@ def _bounded(value: float | None, low: float, high: float) -> Interval:
 def _simultaneous(
     values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
-    """Test all pairs of systems with usable scores at once. The results of other pairs are undefined."""
+    """Test all pairs of systems with usable scores at once.
+
+    The results of other pairs are undefined.
+    """
     reasons = [undefined_reason(column) for column in values.T]
     usable = [system for system, reason in enumerate(reasons) if reason is None]
     column_of = {system: column for column, system in enumerate(usable)}
@@ -195,7 +216,10 @@ def _simultaneous(
 
 
 def _scale_warnings(scale: ScaleType, choices: Choices) -> tuple[str, ...]:
-    """Return a warning if the test needs another scale; ranks within topics are valid on any scale."""
+    """Return a warning if the test needs another scale.
+
+    Ranks within topics are valid on any scale.
+    """
     if choices.is_rank_test and choices.test_name != ALIGNED_RANKS:
         return ()
     methods = {HSD: "Tukey's HSD", ALIGNED_RANKS: "the alignment of ranks"}
@@ -244,7 +268,9 @@ def _tested(
 def _rank_tested(
     values: Floats, scale: ScaleType, columns: Sequence[Pair], choices: Choices
 ) -> list[TestedDifference]:
-    """Return the rank tests of pairs of columns; their intervals are t intervals of the mean (Bonferroni).
+    """Return the rank tests of pairs of columns, with intervals.
+
+    The intervals are t intervals of the mean (Bonferroni).
 
     The statistic is the difference of mean ranks, positive if the first column is better.
     """
@@ -312,7 +338,9 @@ def _collected(result: AllPairs | MaxT, values: Floats, columns: Sequence[Pair])
 
 
 def _effect_level(interval: Interval, error: float, topics: int) -> float:
-    """Return a confidence level for the interval of the effect size, so that it agrees with `interval`.
+    """Return a confidence level for the interval of the effect size.
+
+    With this level, the interval agrees with `interval`.
 
     At this level, the interval of the effect size excludes 0 exactly if `interval` does. It is the level of
     the t interval whose bound closest to 0 is that of `interval`.

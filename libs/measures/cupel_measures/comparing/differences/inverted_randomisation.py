@@ -1,4 +1,7 @@
-"""The confidence interval that inverts the randomisation test (Hartigan, JASA 1969)."""
+"""The confidence interval that inverts the randomisation test.
+
+The method is that of Hartigan, JASA 1969.
+"""
 
 import math
 
@@ -13,7 +16,9 @@ from cupel_measures.model import Floats
 def randomisation_interval(
     differences: Floats, *, level: float, flips: int, seed: int
 ) -> tuple[float, float]:
-    """Return the interval of the mean differences that the randomisation test does not reject.
+    """Return the interval of mean differences that randomisation does not reject.
+
+    The test is the randomisation test.
 
     differences: float64[topics]. level: significance level of the test. For a hypothetical mean above the
     observed mean, an assignment of signs is at least as extreme as the observed signs if the mean over the

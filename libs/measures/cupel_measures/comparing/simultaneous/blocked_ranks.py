@@ -1,4 +1,6 @@
-"""Rank tests of all systems with topics as blocks: Friedman's test, and Nemenyi's and Conover's comparisons.
+"""Rank tests of all systems with topics as blocks.
+
+The tests are Friedman's test, and Nemenyi's and Conover's comparisons.
 
 Scores are ranked within each topic, so only their order on each topic counts. The mean ranks of two systems
 depend on the other systems, and the tests assume that all systems have equal spreads (Benavoli, Corani and
@@ -37,7 +39,9 @@ class BlockedRanks(AllPairs):
 def rank_test(
     name: str, scores: Sequence[Sequence[float]] | Floats, *, alpha: float, pairs: Pairs | None = None
 ) -> BlockedRanks:
-    """Return the test of RANK_TESTS with this name. pairs: those over which Conover's p is corrected.
+    """Return the test of RANK_TESTS with this name.
+
+    pairs: those over which Conover's p is corrected.
 
     Nemenyi's p, and that of aligned ranks, are always corrected over all pairs.
     """
@@ -49,7 +53,9 @@ def rank_test(
 def nemenyi(
     scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.05, aligned: bool = False
 ) -> BlockedRanks:
-    """Test all systems by Friedman's test, and pairs by Nemenyi's (Demšar, JMLR 2006, section 3.2.2).
+    """Test all systems by Friedman's test, and pairs by Nemenyi's.
+
+    The reference is Demšar, JMLR 2006, section 3.2.2.
 
     scores: float64[topics, systems]. Two systems differ if their mean ranks differ by more than the critical
     difference q sqrt(V / topics), where q is the upper alpha quantile of the studentised range with infinite
@@ -77,7 +83,9 @@ def nemenyi(
 def conover(
     scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.05, pairs: Pairs | None = None
 ) -> BlockedRanks:
-    """Test all systems by Friedman's test, and pairs by Conover's (Practical Nonparametric Statistics, 5.8).
+    """Test all systems by Friedman's test, and pairs by Conover's.
+
+    The reference is Conover, Practical Nonparametric Statistics, 5.8.
 
     scores: float64[topics, systems]. p of a pair is that of a t-test of the ranks with the error that all
     systems share, corrected by Holm's method over all pairs, or those of `pairs`. It is at least the p of
@@ -107,7 +115,9 @@ def conover(
 def _friedman(
     values: Floats, alpha: float, aligned: bool, pairs: Pairs | None = None
 ) -> tuple[BlockedRanks, Floats]:
-    """Return Friedman's test without a test of pairs, and the ranks, float64[topics, systems].
+    """Return Friedman's test without a test of pairs, and the ranks.
+
+    The ranks are float64[topics, systems].
 
     The statistic is that of scipy.stats.friedmanchisquare, which needs three systems. For aligned ranks it is
     that of Hodges and Lehmann (García et al. 2010, equation 4).
@@ -160,7 +170,10 @@ def _squares_within_topics(ranks: Floats) -> float:
 
 
 def _range_p(difference: Floats, error: float, systems: int) -> Floats:
-    """Return p of each difference of mean ranks, by the studentised range of all systems."""
+    """Return p of each difference of mean ranks.
+
+    The distribution is the studentised range of all systems.
+    """
     from scipy.stats import studentized_range
 
     if not error > 0:

@@ -1,4 +1,6 @@
-"""Studentised step-down max-T tests of pairs of systems, and multiple comparisons with the best.
+"""Studentised step-down max-T tests of pairs of systems.
+
+The module also has multiple comparisons with the best.
 
 All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
 2005). Unlike randomised Tukey HSD, the tests do not assume that all differences have the same variance. With
@@ -53,7 +55,9 @@ class MaxT:
 
     @property
     def intervals(self) -> tuple[Floats, Floats]:
-        """Lower and upper bounds, float64[pairs] each, of the simultaneous intervals of the differences.
+        """Bounds of the simultaneous intervals of the differences.
+
+        The lower and the upper bounds are float64[pairs] each.
 
         Each is difference +- critical * error. An interval excludes 0 exactly if the first step of the test
         finds the pair significant. If only a later step does, the interval contains 0: with probability
@@ -68,14 +72,17 @@ class MaxT:
 
     @property
     def only_later_step(self) -> Mask:
-        """bool[pairs]: whether a later step of the test finds the pair significant, but not the first."""
+        """Whether only a later step of the test finds the pair significant, bool[pairs].
+
+        The first step does not find these pairs significant.
+        """
         return np.asarray(self.differs & (np.abs(self.t) <= self.critical))
 
 
 def agreeing_bounds(difference: Floats, low: Floats, high: Floats, differs: Mask) -> tuple[Floats, Floats]:
-    """Return bounds that exclude 0 exactly where the difference is significant, float64[pairs] each.
+    """Return bounds that exclude 0 exactly where the difference is significant.
 
-    This is for bounds that contradict their test only by rounding errors.
+    Both results are float64[pairs]. This is for bounds that contradict their test only by rounding errors.
     """
     next_to_zero = np.nextafter(0.0, difference)
     low = np.where(differs & (difference > 0), np.maximum(low, next_to_zero), low)
@@ -93,7 +100,9 @@ def max_t(
     scale: ScaleType = "interval",
     with_p: bool = True,
 ) -> MaxT:
-    """Test all pairs of systems, or only `pairs`, by the studentised step-down max-T method.
+    """Test pairs of systems by the studentised step-down max-T method.
+
+    All pairs are tested, or only `pairs`.
 
     scores: float64[topics, systems]. t is the mean difference divided by its standard error. A replicate
     chooses random topics and flips the signs of all centred differences on these topics. Pairs are ordered by
@@ -170,7 +179,9 @@ def _family(systems: int, first: Ints, second: Ints) -> Mask:
 
 
 def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) -> tuple[Mask, float]:
-    """Return whether each pair differs, bool[systems, systems], and the critical r of the first step.
+    """Return whether each pair differs, and the critical r of the first step.
+
+    The first result is bool[systems, systems].
 
     r is the statistic that `sign_flips` defines. Each step rejects the pairs whose absolute r exceeds a
     quantile of the largest absolute r of the remaining pairs. largest: float64[replicates], the largest
@@ -197,7 +208,10 @@ def _maxima(flips: SignFlips, family: Mask, replicates: Ints | slice = slice(Non
 
 
 def allowed_exceedances(alpha: float, replicates: int) -> int:
-    """Return the largest count with (1 + count) / (1 + replicates) <= alpha; -1 if no count is that small."""
+    """Return the largest count with (1 + count) / (1 + replicates) <= alpha.
+
+    It is -1 if no count is that small.
+    """
     allowed = int(alpha * (replicates + 1))
     while allowed >= 0 and (allowed + 1) / (replicates + 1) > alpha:
         allowed -= 1
@@ -215,7 +229,9 @@ def _quantile(largest: Floats, allowed: int) -> float:
 
 
 def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed: int) -> float:
-    """Return the quantile of the maxima over the remaining pairs, without computing every replicate.
+    """Return the quantile of the maxima over the remaining pairs.
+
+    Not every replicate is computed.
 
     largest: float64[replicates], the maxima over a superset of the pairs. They are upper bounds of the maxima
     over the remaining pairs. Replicates are computed in descending order of this bound, until no other
@@ -256,7 +272,9 @@ def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
 
 
 def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
-    """Return the statistics of the replicates for the test of all pairs and the test of the best system.
+    """Return the statistics of the replicates for the two tests.
+
+    These are the test of all pairs and the test of the best system.
 
     The first result is the largest absolute r of all pairs, float64[replicates]. The second, int64[systems],
     is a number of replicates for each system: those in which the largest r of another system minus this
@@ -272,7 +290,9 @@ def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
 
 
 def _best_set(flips: SignFlips, reached: Ints, differs: Mask, alpha: float) -> Mask:
-    """Return bool[systems]: whether the system may be the best (Hsu, Multiple Comparisons, 1996, chapter 4).
+    """Return whether each system may be the best, bool[systems].
+
+    The method is that of Hsu, Multiple Comparisons, 1996, chapter 4.
 
     The null hypothesis of a system is that no other system is better. It is tested one-sided against all
     other systems at once, with p = (1 + reached) / (1 + replicates), and the system is excluded if p is at

@@ -1,4 +1,6 @@
-"""Sign flips of centred scores: the replicates of the max-T tests, shared by all pairs of systems.
+"""Sign flips of centred scores: the replicates of the max-T tests.
+
+All pairs of systems share them.
 
 A replicate gives each topic a random sign and applies it to the centred differences d of every pair. The
 statistic of a pair is t = r sqrt((n - 1) / (1 - r**2)) with r = sum(s d) / sqrt(n sum(d**2)), for signs s and
@@ -35,7 +37,9 @@ BLOCK = 256
 
 @dataclass(frozen=True, eq=False)
 class SignFlips:
-    """The replicates of one matrix of scores, float64[topics, systems], without undefined scores.
+    """The replicates of one matrix of scores.
+
+    The matrix is float64[topics, systems], without undefined scores.
 
     All systems and measures with the same topics, number of replicates and seed share the signs. Results do
     not depend on the order of the systems.
@@ -52,7 +56,10 @@ class SignFlips:
 
     @cached_property
     def _squares(self) -> Floats:
-        """float64[systems, systems]: sums of squared centred differences; rounding errors become 0."""
+        """Sums of squared centred differences, float64[systems, systems].
+
+        Rounding errors become 0.
+        """
         topics, systems = self.values.shape
         total = np.zeros((systems, systems))
         for scores in self.values - self.means:
@@ -62,7 +69,10 @@ class SignFlips:
 
     @cached_property
     def _scale(self) -> Floats:
-        """float64[systems, systems]: the largest absolute score of either system, at least 1."""
+        """The largest absolute score of either system, float64[systems, systems].
+
+        It is at least 1.
+        """
         largest = np.maximum(np.abs(self.values).max(axis=0), 1.0)
         return np.asarray(np.maximum(largest[:, None], largest))
 
@@ -75,9 +85,10 @@ class SignFlips:
 
     @cached_property
     def observed(self) -> Floats:
-        """float64[systems, systems]: r of the observed differences, row system minus column system.
+        """r of the observed differences, float64[systems, systems].
 
-        It is 0 if the means are equal. Otherwise, it is 1 or -1 if the differences have no variance.
+        A difference is the row system minus the column system. r is 0 if the means are equal.
+        Otherwise, it is 1 or -1 if the differences have no variance.
         """
         differences = self.means[:, None] - self.means
         differences = np.where(np.abs(differences) < CLOSE * self._scale, 0.0, differences)
@@ -88,7 +99,10 @@ class SignFlips:
 
     @cached_property
     def weights(self) -> Floats:
-        """float64[systems, systems]: 1 / sqrt(n sum(d**2)) of every pair; 0 if all d are 0."""
+        """1 / sqrt(n sum(d**2)) of every pair, float64[systems, systems].
+
+        It is 0 if all d are 0.
+        """
         lengths = np.sqrt(len(self.values) * self._squares)
         return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
@@ -107,7 +121,10 @@ class SignFlips:
         return rounded @ _signs(len(centred), self.replicates, self.seed)
 
     def to_t(self, r: Floats) -> Floats:
-        """Return the t statistics that correspond to values of r; infinite for r = 1 and r = -1."""
+        """Return the t statistics that correspond to values of r.
+
+        They are infinite for r = 1 and r = -1.
+        """
         share = r * r
         squares = np.divide(
             (len(self.values) - 1) * share, 1 - share, out=np.full_like(share, np.inf), where=share < 1
@@ -116,7 +133,9 @@ class SignFlips:
         return t
 
     def largest(self, weights: Floats, replicates: Ints | slice = slice(None)) -> Iterator[Floats]:
-        """Yield float64[systems, block]: the largest r of another system minus this system, at least 0.
+        """Yield the largest r of another system minus this system, at least 0.
+
+        A block is float64[systems, block].
 
         weights: as `SignFlips.weights`, but 0 for pairs to ignore; symmetric. The maximum over the systems is
         the largest absolute r of all pairs that are not ignored.
@@ -128,12 +147,18 @@ class SignFlips:
 
 @lru_cache(maxsize=1)
 def _signs(topics: int, replicates: int, seed: int) -> Floats:
-    """Return the signs, float64[topics, replicates], which all measures of a report share."""
+    """Return the signs, float64[topics, replicates].
+
+    All measures of a report share them.
+    """
     return np.concatenate(list(random_signs(topics, replicates, seed))).T
 
 
 def _largest(sums: Floats, weights: Floats) -> Floats:
-    """Return `SignFlips.largest` of one block. Every pair is computed once, for both of its systems."""
+    """Return `SignFlips.largest` of one block.
+
+    Every pair is computed once, for both of its systems.
+    """
     if extension is None:
         return _largest_without_extension(sums, weights)
     largest = extension.largest(sums, np.ascontiguousarray(weights), len(sums))

@@ -17,7 +17,9 @@ from cupel_measures.model import Floats
 
 @dataclass(frozen=True)
 class SignalRatio:
-    """The variance of systems divided by the error variance on one topic, with its confidence interval.
+    """The variance of systems divided by the error variance on one topic.
+
+    The ratio has a confidence interval.
 
     On n topics the error variance is divided by n, so a ratio r has the coefficient n r / (1 + n r).
     """
@@ -35,7 +37,9 @@ class SignalRatio:
         )
 
     def topics_needed(self, target: float) -> tuple[int | None, int | None, int | None]:
-        """Return the number of topics for which the coefficient is `target`, and its interval.
+        """Return the number of topics for which the coefficient is `target`.
+
+        The number has an interval.
 
         A number is None if no number of topics is enough.
         """
@@ -105,7 +109,10 @@ class VarianceComponents:
         return (self.systems - 1) * (self.topics - 1)
 
     def _quantiles(self, confidence: float, df: float) -> tuple[float, float]:
-        """Return the upper and the lower quantile of F with systems - 1 and `df` degrees of freedom."""
+        """Return the upper and the lower quantile of F.
+
+        F has systems - 1 and `df` degrees of freedom.
+        """
         from scipy.special import chdtri, fdtri
 
         degrees, tail = self.systems - 1, (1 - confidence) / 2
@@ -159,5 +166,8 @@ def variance_components(scores: Sequence[Sequence[float]] | Floats) -> VarianceC
 
 
 def _sum_of_squares(deviations: Floats, close: float) -> float:
-    """Return the sum of squares, added in order; 0 if all deviations are rounding errors."""
+    """Return the sum of squares, added in order.
+
+    It is 0 if all deviations are rounding errors.
+    """
     return 0.0 if (np.abs(deviations) <= close).all() else float(np.cumsum(deviations**2)[-1])

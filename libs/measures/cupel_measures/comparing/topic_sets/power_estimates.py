@@ -1,4 +1,6 @@
-"""Required differences of means, and the sampling error of the discriminative power of measures.
+"""Required differences of means, and the sampling error of discriminative power.
+
+The power is that of measures.
 
 Like `resampling.discriminative_power`, the functions test all pairs of systems. All pairs and measures share
 the replicates.
@@ -23,7 +25,10 @@ SAMPLES = 1_000
 
 @dataclass(frozen=True)
 class PowerDifference:
-    """The difference between the powers of two measures, in percent of the pairs, with its interval."""
+    """The difference between the powers of two measures, with its interval.
+
+    It is in percent of the pairs.
+    """
 
     value: float
     low: float
@@ -37,7 +42,9 @@ def required_difference(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> float | None:
-    """Return the estimated difference of means that makes a pair of systems differ significantly.
+    """Return the estimated difference of means that makes a pair differ significantly.
+
+    A pair is a pair of systems.
 
     scores: float64[topics, systems]. Sakai, SIGIR 2006, section 3: for each pair, take the bootstrap sample
     with the K-th largest |t|, where K = alpha * replicates, and the absolute difference of means in that
@@ -57,7 +64,10 @@ def required_difference(
 
 
 def _largest_required(differences: Floats, place: int, replicates: int, seed: int) -> float:
-    """Return the largest required difference of these pairs. differences: float64[topics, pairs]."""
+    """Return the largest required difference of these pairs.
+
+    differences: float64[topics, pairs].
+    """
     centred, topics = differences - mean(differences), len(differences)
     squares = centred**2
     sizes, absolute_t = np.empty((2, differences.shape[1], replicates))
@@ -77,7 +87,9 @@ def _largest_required(differences: Floats, place: int, replicates: int, seed: in
 def significant_pairs_by_sample(
     scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.01, samples: int = SAMPLES, seed: int = 0
 ) -> Ints:
-    """Return int64[samples]: the number of pairs that differ significantly in a bootstrap sample of topics.
+    """Return the number of significantly different pairs in each bootstrap sample.
+
+    The result is int64[samples]. The samples are bootstrap samples of topics.
 
     scores: float64[topics, systems], with at least two topics and two systems. Pairs are tested by the
     two-sided paired t-test at level alpha. The bootstrap test is not used, because it would need bootstrap
@@ -109,7 +121,9 @@ def power_difference(
     *,
     confidence: float = 0.95,
 ) -> PowerDifference:
-    """Return the power of the first measure minus that of the second, with its interval over topics.
+    """Return the power of the first measure minus that of the second.
+
+    The difference has its interval over topics.
 
     significant: the numbers of pairs that differ significantly by each measure. by_sample: the same numbers
     for bootstrap samples of topics that the measures share (`significant_pairs_by_sample`). The interval

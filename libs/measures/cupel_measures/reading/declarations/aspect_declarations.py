@@ -91,7 +91,9 @@ def aspects_from(declared: Mapping[str, Any]) -> tuple[Aspect, ...]:
 
 
 def label_sets_from(declared: Mapping[str, Any], aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the sets of label tuples in a mapping such as `label_sets` in a collection file.
+    """Return the sets of label tuples in a mapping.
+
+    An example is `label_sets` in a collection file.
 
     declared: {name: {aspects, tuples}}. Raise Refused, with all errors, if it is invalid.
     """
@@ -165,7 +167,10 @@ def _is_bare(name: str) -> bool:
 
 
 def _scale(place: Place) -> Sequence[Label] | None:
-    """Return the ordered labels. Consecutive integers become a range, so that equal scales compare equal."""
+    """Return the ordered labels.
+
+    Consecutive integers become a range, so that equal scales compare equal.
+    """
     labels = _range(place) if isinstance(place.value, dict) else _labels(place)
     if labels is None:
         return None
@@ -214,7 +219,10 @@ def _labels(place: Place) -> tuple[Label, ...] | None:
 
 
 def _label(place: Place) -> Label | None:
-    """Read a label. Spaces are not allowed. A word in the syntax of an integer becomes an integer."""
+    """Read a label.
+
+    Spaces are not allowed. A word in the syntax of an integer becomes an integer.
+    """
     word = place.word("a label: an integer or a word")
     if word is None:
         return None
@@ -281,7 +289,10 @@ def _ascending(
 
 
 def read_number(place: Place) -> float | Fraction | None:
-    """Return the exact number at `place`. Report an error and return None if it is invalid or above MOST."""
+    """Return the exact number at `place`.
+
+    Report an error and return None if it is invalid or above MOST.
+    """
     word = place.word("a number") or ""
     if re.fullmatch(
         r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[+-]?[0-9]+/[0-9]*[1-9][0-9]*", word
@@ -299,7 +310,10 @@ def _shown(values: Sequence[object]) -> str:
 
 
 def read_label_sets(place: Place, aspects: Sequence[Aspect]) -> dict[str, LabelSet]:
-    """Return the valid sets of label tuples in the mapping at `place`. Report errors in the others."""
+    """Return the valid sets of label tuples in the mapping at `place`.
+
+    Report errors in the others.
+    """
     places = place.mapping(
         "label sets by name, such as {possible: {aspects: [a, b], tuples: [[0, x], [1, y]]}}"
     )

@@ -1,4 +1,7 @@
-"""Conversion of the words of a qrels file to label indices, for declared and inferred scales."""
+"""Conversion of the words of a qrels file to label indices.
+
+Scales are declared or inferred.
+"""
 
 import re
 from dataclasses import replace
@@ -44,12 +47,18 @@ _CODES = {code: label for label, code in ERRORS.items()}
 
 
 def unscaled(name: str) -> Aspect:
-    """Return an aspect whose scale is to be inferred: from 0 to the highest grade, and at least to 1."""
+    """Return an aspect whose scale is to be inferred.
+
+    The scale will be from 0 to the highest grade, and at least to 1.
+    """
     return Aspect(name=name, labels=range(0), inferred=True)
 
 
 class LabelScale(dict[bytes, int]):
-    """Dict from the words of a file to label indices of an aspect. Entries are computed on first use."""
+    """Dict from the words of a file to label indices of an aspect.
+
+    Entries are computed on first use.
+    """
 
     def __init__(self, aspect: Aspect) -> None:
         self.aspect = aspect
@@ -63,7 +72,10 @@ class LabelScale(dict[bytes, int]):
 
     @staticmethod
     def _lowest(label: Label) -> int:
-        """Return NEGATIVE for a negative grade, which Bpref and infAP treat differently, else 0."""
+        """Return NEGATIVE for a negative grade, else 0.
+
+        Bpref and infAP treat negative grades differently.
+        """
         return NEGATIVE if isinstance(label, int) and label < 0 else 0
 
     def _inferred(self, word: bytes) -> int:
@@ -86,7 +98,10 @@ class LabelScale(dict[bytes, int]):
         return _CODES[ABOVE_SCALE if above else NOT_DECLARED]
 
     def settled(self) -> Aspect:
-        """Return the aspect with its scale. An inferred scale covers all words that were looked up so far."""
+        """Return the aspect with its scale.
+
+        An inferred scale covers all words that were looked up so far.
+        """
         labels = range(max(self.highest, 1) + 1) if self.aspect.inferred else self.aspect.labels
         return replace(self.aspect, labels=labels)
 

@@ -81,7 +81,10 @@ def _positions(scores: Iterable[Decimal]) -> dict[Decimal, int]:
 
 
 def read_steps(place: Place, parts: Mapping[str, Place], aspect: Aspect) -> Steps | None:
-    """Read `shares` or `thresholds` of a file of scores. Report errors and return None if there are any."""
+    """Read `shares` or `thresholds` of a file of scores.
+
+    Report errors and return None if there are any.
+    """
     ways = [key for key in ("shares", "thresholds") if key in parts]
     if len(ways) != 1:
         place.wrong(STEPS, "expected either shares: [0.05, 0.15] or thresholds: [80, 90]")
@@ -98,7 +101,10 @@ def read_steps(place: Place, parts: Mapping[str, Place], aspect: Aspect) -> Step
 
 
 def _problem(way: str, numbers: Sequence[Fraction], aspect: Aspect) -> str | None:
-    """Return an error message about the numbers, or None if they are valid. way: shares or thresholds."""
+    """Return an error message about the numbers, or None if they are valid.
+
+    way: shares or thresholds.
+    """
     shown = ", ".join(f"{float(number):g}" for number in numbers[:10])
     if len(numbers) != len(aspect.labels) - 1:
         labels = len(aspect.labels)
@@ -111,7 +117,10 @@ def _problem(way: str, numbers: Sequence[Fraction], aspect: Aspect) -> str | Non
 
 
 def scores_in(rows: Iterable[tuple[int, list[bytes]]], name: str, findings: Findings) -> Scores:
-    """Read the scores of a file from the line number and words of each row. Report invalid rows."""
+    """Read the scores of a file from the line number and words of each row.
+
+    Report invalid rows.
+    """
     scores: dict[bytes, Decimal] = {}
     first: dict[bytes, int] = {}
     for number, (document, score) in rows:

@@ -36,7 +36,10 @@ OTHER_KIND = declare(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A YAML or JSON document. name: its name in findings. root: its tree. lines: the line of each path."""
+    """A YAML or JSON document.
+
+    name: its name in findings. root: its tree. lines: the line of each path.
+    """
 
     name: str
     root: Tree
@@ -48,7 +51,10 @@ class Document:
         return Place(self, (), self.root)
 
     def over(self, data: Mapping[str, Any]) -> "Document":
-        """Return the document with the additional keys of `data`. Keys of the document take precedence."""
+        """Return the document with the additional keys of `data`.
+
+        Keys of the document take precedence.
+        """
         return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
 
     def line(self, path: Path) -> int | None:
@@ -59,7 +65,10 @@ class Document:
 
 @dataclass(frozen=True)
 class Place:
-    """A value in a document, and its path. The methods report errors as findings and do not raise them."""
+    """A value in a document, and its path.
+
+    The methods report errors as findings and do not raise them.
+    """
 
     document: Document
     path: Path
@@ -78,7 +87,10 @@ class Place:
         )
 
     def mapping(self, expected: str) -> dict[str, "Place"]:
-        """Return the values of a mapping by key. If the value is not a mapping, report it and return {}."""
+        """Return the values of a mapping by key.
+
+        If the value is not a mapping, report it and return {}.
+        """
         if isinstance(self.value, dict):
             return {key: Place(self.document, (*self.path, key), value) for key, value in self.value.items()}
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
@@ -96,14 +108,20 @@ class Place:
         return {key: place for key, place in places.items() if key in known}
 
     def items(self, expected: str) -> list["Place"]:
-        """Return the values of a list. If the value is not a list, report it and return []."""
+        """Return the values of a list.
+
+        If the value is not a list, report it and return [].
+        """
         if isinstance(self.value, list):
             return [Place(self.document, (*self.path, i), value) for i, value in enumerate(self.value)]
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
         return []
 
     def word(self, expected: str) -> str | None:
-        """Return the value if it is a non-empty word; otherwise report an error and return None."""
+        """Return the value if it is a non-empty word.
+
+        Otherwise report an error and return None.
+        """
         if isinstance(self.value, str) and self.value.strip():
             return self.value
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
@@ -111,7 +129,10 @@ class Place:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint that names the known word closest to `word`, or the known words if none is close."""
+    """Return a hint that names the known word closest to `word`.
+
+    If no word is close, it names the known words.
+    """
     names = list(known)
     close = difflib.get_close_matches(word, names, 1, 0.6)
     if close:
@@ -226,7 +247,10 @@ class _Nodes:
 
 
 def _joined_surrogates(word: str) -> str:
-    """Replace pairs of escaped surrogates by their characters, and lone surrogates by U+FFFD."""
+    """Replace escaped surrogates.
+
+    Pairs become their characters, and lone surrogates become U+FFFD.
+    """
     if not re.search("[\ud800-\udfff]", word):
         return word
     return word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

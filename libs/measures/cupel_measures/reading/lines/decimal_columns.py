@@ -1,4 +1,7 @@
-"""Parsing of decimal columns, eight digits per step, with the same results as Python's float()."""
+"""Parsing of decimal columns, eight digits per step.
+
+The results are the same as those of Python's float().
+"""
 
 import re
 
@@ -22,7 +25,9 @@ _SPLITTER = 134217729.0  # 2^27 + 1 splits a double into two halves (Veltkamp)
 
 
 def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
-    """Return the value of each field, float64[n], and the rows that are not numbers, int64[k].
+    """Return the value of each field, and the rows that are not numbers.
+
+    They are float64[n] and int64[k].
 
     The value of such a row is 0.
     """
@@ -55,7 +60,10 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
 
 
 def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
-    """Return the rows whose field is not one to eight digits, int64[k]. Almost no rank is such a field."""
+    """Return the rows whose field is not one to eight digits: int64[k].
+
+    Almost no rank is such a field.
+    """
     length = end - start
     words = text.words[start]
     words ^= _ZEROS
@@ -73,7 +81,9 @@ def _first_point(words: Words) -> Ints:
 
 
 def _eight(word: Words, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
-    """Return the value of the first `count` (0 to 8) digits of each word, and whether they are digits.
+    """Return the value of the first digits of each word, and whether they are digits.
+
+    count: the number of digits of each word, 0 to 8.
 
     This overwrites `word`. It shifts the digits to the end of the word, so that zeros precede them, and then
     combines adjacent numbers: digits to pairs, pairs to fours, fours to eight.
@@ -134,7 +144,10 @@ def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _one_by_one(text: Text, start: Ints, end: Ints, rows: Ints, values: Floats) -> Ints:
-    """Parse the fields of `rows` into `values` one at a time. Return the rows that are not numbers."""
+    """Parse the fields of `rows` into `values` one at a time.
+
+    Return the rows that are not numbers.
+    """
     data, wrong = text.data, []
     for row, a, b in zip(rows.tolist(), start[rows].tolist(), end[rows].tolist(), strict=True):
         if NUMBER.fullmatch(data, a, b):

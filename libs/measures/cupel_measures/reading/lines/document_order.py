@@ -53,7 +53,10 @@ class Documents:
         return bool(((self.score[1:] > self.score[:-1]) & ~self.opens[1:]).any())
 
     def rows(self, order: Ints) -> "Documents":
-        """Return the documents in the given order, which must permute documents only within topics."""
+        """Return the documents in the given order.
+
+        The order must permute documents only within topics.
+        """
         return Documents(
             text=self.text,
             start=self.start[order],
@@ -63,7 +66,10 @@ class Documents:
         )
 
     def tie_bounds(self) -> Ints:
-        """Return where groups of equal scores start, int64[groups + 1]. Documents must be in score order."""
+        """Return where groups of equal scores start: int64[groups + 1].
+
+        Documents must be in score order.
+        """
         new = np.empty(len(self) + 1, bool)
         new[0] = new[-1] = True
         np.not_equal(self.score[1:], self.score[:-1], out=new[1:-1])
@@ -77,7 +83,10 @@ def by_score(documents: Documents) -> Ints:
 
 
 def ids_descending(documents: Documents, rows: Ints, group: Ints) -> Ints:
-    """Return `rows` ordered by `group`, then by the bytes of the id, descending: int64[k]."""
+    """Return `rows` ordered by `group`, then by id: int64[k].
+
+    Ids are in descending order of their bytes.
+    """
     start, length = documents.start[rows], documents.length[rows]
     longest = int(length.max(initial=0))
     if longest > SORTED_AS_WORDS:
@@ -91,7 +100,10 @@ def ids_descending(documents: Documents, rows: Ints, group: Ints) -> Ints:
 
 
 def concatenate_ranges(first: Ints, count: Ints) -> Ints:
-    """Return the concatenation, over i, of first[i], first[i] + 1, ..., first[i] + count[i] - 1."""
+    """Return the concatenation of ranges of consecutive integers.
+
+    Range i is first[i], first[i] + 1, ..., first[i] + count[i] - 1.
+    """
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     numbers: Ints = np.arange(total) + np.repeat(first - (ends - count), count)
@@ -99,7 +111,10 @@ def concatenate_ranges(first: Ints, count: Ints) -> Ints:
 
 
 def hashes(text: Text, start: Ints, length: Ints, seed: int) -> Words:
-    """Return a seeded hash of each id: uint64[n], never 0. Callers confirm matches by comparing bytes."""
+    """Return a seeded hash of each id: uint64[n], never 0.
+
+    Callers confirm matches by comparing bytes.
+    """
     value: Words = length.astype(np.uint64) * _MIX + np.uint64(seed)
     rows: Ints | slice = slice(None)
     for index in range(-(-int(length.max(initial=0)) // 8)):

@@ -1,4 +1,6 @@
-"""ir_metadata blocks: YAML in the comments of a run, between `ir_metadata.start` and `ir_metadata.end`.
+"""ir_metadata blocks: YAML in the comments of a run.
+
+A block is between `ir_metadata.start` and `ir_metadata.end`.
 
 Breuer, Keller, Schaer: ir_metadata: An Extensible Metadata Schema for IR Experiments (SIGIR 2022).
 """
@@ -23,7 +25,9 @@ METADATA = declare(
 def metadata_of(
     comments: Sequence[tuple[int, str]], file: str | None
 ) -> tuple[Mapping[str, Any] | None, Finding | None]:
-    """Return the metadata in `comments` (line number, text from `#` on), or a finding if it is invalid.
+    """Return the metadata in `comments`, or a finding if it is invalid.
+
+    A comment is a line number and the text from `#` on.
 
     Values are kept as text, so that a version 1.10 does not become the number 1.1.
     """

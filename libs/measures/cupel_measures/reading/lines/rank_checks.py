@@ -1,4 +1,7 @@
-"""Second stage of the diagnosing run reader: from rows to a ranking, with duplicates and rank warnings."""
+"""Second stage of the diagnosing run reader: from rows to a ranking.
+
+It also finds duplicates and gives warnings about ranks.
+"""
 
 import os
 from dataclasses import dataclass, field
@@ -190,7 +193,7 @@ class _RankChecker:
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """Return the ranking of `rows`, and the topics whose documents have another order by rank.
+    """Return the ranking of `rows`, and the topics with another order by rank.
 
     The ranking is None if there are errors. Add duplicates and warnings to the findings of `rows`. Check the
     order only in blocks in which every score and rank is a number.
@@ -221,7 +224,9 @@ def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranki
 
 
 def _by_topic(rows: RunRows) -> tuple[list[str], Ints, Ints | None]:
-    """Return the topics in byte order, the offsets of their rows, and the permutation that groups the rows.
+    """Return the topics, the offsets of their rows, and the permutation of the rows.
+
+    Topics are in byte order. The permutation groups the rows by topic.
 
     The permutation is None if the rows are grouped already.
     """
@@ -252,7 +257,10 @@ def concatenated_pieces(data: bytes, start: Ints, length: Ints) -> bytes:
 
 
 def _in_order(documents: Documents) -> Ints | None:
-    """Return the order by score, ties by id descending; None if the documents are in this order."""
+    """Return the order by score, ties by id descending.
+
+    Return None if the documents are in this order.
+    """
     order = by_score(documents) if documents.has_rising_scores() else None
     sorted_ = documents if order is None else documents.rows(order)
     bounds = sorted_.tie_bounds()

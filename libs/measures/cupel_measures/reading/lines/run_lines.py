@@ -1,4 +1,6 @@
-"""First stage of the diagnosing run reader: from text to columns of rows, with all errors of each line.
+"""First stage of the diagnosing run reader: from text to columns of rows.
+
+It reports all errors of each line.
 
 It processes blocks of complete lines in numpy and looks at single lines only to report them.
 """
@@ -84,7 +86,10 @@ def shown(text: bytes) -> str:
 
 
 def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
-    """Read all rows of the run in `stream`, with its errors as findings. Stop early at a limit."""
+    """Read all rows of the run in `stream`, with its errors as findings.
+
+    Stop early at a limit.
+    """
     parser = _LineParser(limits=limits, file=file)
     try:
         for data in _blocks(stream, limits):
@@ -122,7 +127,10 @@ def _blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
 
 
 def _chunk(stream: BinaryIO) -> tuple[bytes, Refused | None]:
-    """Return about BLOCK bytes, fewer at the end, and the exception if the stream is damaged."""
+    """Return about BLOCK bytes, and the exception if the stream is damaged.
+
+    At the end there are fewer bytes.
+    """
     pieces, size = [], 0
     try:
         while size < BLOCK and (piece := stream.read1(BLOCK - size)):  # type: ignore[attr-defined]
@@ -191,7 +199,10 @@ class _LineParser:
         )
 
     def _without_lone_returns(self, data: bytes) -> bytes:
-        """Report lines with a lone carriage return, and return `data` with these lines emptied."""
+        """Report lines with a lone carriage return.
+
+        Return `data` with these lines emptied.
+        """
         if data.count(b"\r") == data.count(b"\r\n"):
             return data
         lines = data.split(b"\n")
@@ -209,7 +220,10 @@ class _LineParser:
         return b"\n".join(lines)
 
     def _within_limits(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the lines of `data` before the first one above a limit, and whether these are all lines."""
+        """Return the lines of `data` before the first one above a limit.
+
+        Return also whether these are all lines.
+        """
         breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == text_columns.NEWLINE)
         wide = np.flatnonzero(np.diff(breaks, prepend=-1) - 1 > self.limits.line)
         narrow = int(wide[0]) if wide.size else len(breaks)
@@ -333,7 +347,10 @@ class _LineParser:
         return np.repeat(np.array(codes, np.int64), np.diff(np.append(heads, len(start))))
 
     def _depth_fits(self, lines: "_Lines", topic: Ints) -> bool:
-        """Return whether the numbers of topics and of documents per topic are within the limits."""
+        """Return whether the numbers of topics and documents are within the limits.
+
+        Documents are counted per topic.
+        """
         if len(self.names) > len(self._depths):
             self._depths = np.concatenate([self._depths, np.zeros(len(self.names), np.int64)])
         self._depths += np.bincount(topic, minlength=len(self._depths))

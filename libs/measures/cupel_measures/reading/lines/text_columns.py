@@ -1,4 +1,6 @@
-"""Splitting of a block of lines into fields, in numpy: the start and end of each of the six fields.
+"""Splitting of a block of lines into fields, in numpy.
+
+The result is the start and end of each of the six fields.
 
 Almost all lines of runs have six fields and single separators. A block of such lines needs one search for
 white space. Other blocks are split by a slower method, which does not loop over lines either.
@@ -23,7 +25,10 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Bytes and 8-byte words: `words[i]` is the little-endian number of the eight bytes from i."""
+    """Bytes and 8-byte words.
+
+    `words[i]` is the little-endian number of the eight bytes from i.
+    """
 
     data: bytes
     words: Words
@@ -40,7 +45,9 @@ class Text:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
-    """Lines of a block with at least six fields; further words belong to the sixth field, the tag.
+    """Lines of a block with at least six fields.
+
+    Further words belong to the sixth field, the tag.
 
     starts, ends: six int64[n] each, byte offsets in the block. line: int64[n], line index in the block.
     short: indices of lines with one to five fields. comments: indices of lines that start with `#`.
@@ -77,7 +84,9 @@ def columns_of(text: Text) -> Columns:
 
 
 def regular_columns(text: Text, width: int) -> Columns | None:
-    """Return the columns if every line is `width` fields with single separators between them, else None.
+    """Return the columns of regular lines, or None if a line is irregular.
+
+    A line is regular if it is `width` fields with single separators between them.
 
     `text` consists of complete lines of any bytes.
     """
@@ -148,7 +157,7 @@ def word(text: Text, start: Ints, length: Ints, index: int) -> Words:
 
 
 def changes(text: Text, start: Ints, length: Ints) -> Ints:
-    """Return the rows whose field differs from that of the previous row, and row 0: int64[k]."""
+    """Return the rows whose field differs from the previous row, and row 0: int64[k]."""
     if not start.size:
         return np.zeros(0, np.int64)
     differs = np.empty(start.size, bool)

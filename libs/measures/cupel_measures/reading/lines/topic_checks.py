@@ -1,4 +1,7 @@
-"""Checks of a run's topics against those of the track, with hints about differently written ids."""
+"""Checks of a run's topics against those of the track.
+
+Hints are about differently written ids.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -68,7 +71,10 @@ def _some(topics: Sequence[str]) -> str:
 
 
 def _hint(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
-    """Return a hint if most topics differ only by leading zeros, by an affix, or by both."""
+    """Return a hint if most topics differ only by leading zeros or an affix.
+
+    They can also differ by both.
+    """
     run, track = {_plain(topic): topic for topic in theirs}, {_plain(topic): topic for topic in ours}
     common = [topic for topic in run if topic in track]
     if 2 * len(common) > len(theirs):
@@ -112,7 +118,9 @@ def _affix(
     without: Without,
     same: Callable[[str], str],
 ) -> tuple[str, int]:
-    """Return the most common affix without which ids in `longer` are known, and how many known ids match.
+    """Return the most common affix without which ids in `longer` are known.
+
+    Return also how many known ids match.
 
     same: normalisation of ids. An affix of digits only is ignored, because 401 and 1 are different numbers.
     """
