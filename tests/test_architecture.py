@@ -86,6 +86,7 @@ PARTICIPLE_MODULE_NAMES = {
 }  # fmt: skip
 """Former module names that did not say what the module contains."""
 
+MOST_SIGNS_OF_A_SUMMARY = 80
 MOST_LINES_OF_A_FILE = 500
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_FILES_OF_A_FOLDER = 15
@@ -295,6 +296,21 @@ def test_files_are_short() -> None:
         for path, length in lengths.items()
         if length > MOST_LINES_OF_A_FILE
     )
+
+
+def test_docstrings_begin_with_a_short_summary() -> None:
+    summaries = {
+        f"{place_of(path, getattr(node, 'lineno', 1))}": text.splitlines()[0]
+        for path in source_files()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node))
+    }
+    assert_none(
+        f"{place}: {line}" for place, line in summaries.items() if len(line) > MOST_SIGNS_OF_A_SUMMARY
+    )
+    questions = ("What ", "Which ", "Whose ", "Whether ")
+    assert_none(f"{place}: {line}" for place, line in summaries.items() if line.startswith(questions))
 
 
 def test_functions_are_short() -> None:

@@ -50,7 +50,7 @@ class AllPairs:
 
     @property
     def differs(self) -> Mask:
-        """Whether the two systems of each pair differ significantly, bool[pairs]."""
+        """Return whether the two systems of each pair differ significantly, bool[pairs]."""
         if self.undefined is not None:
             return np.zeros(len(self.first), dtype=bool)
         if self.pair_p is not None:

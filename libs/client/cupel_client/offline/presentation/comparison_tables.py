@@ -183,7 +183,10 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
 
 
 def _undefined_values(comparison: MeasureComparison, *, shows_pairs: bool) -> dict[str, list[str | None]]:
-    """Return for each kind of value why it is undefined, for every pair; a summary shows no intervals."""
+    """Return the reasons why values of pairs are undefined, by kind of value.
+
+    Each list has an item for every pair. A summary shows no intervals, so it needs no reasons for them.
+    """
     differences = comparison.differences
     p = {"p is": [pair.test.undefined for pair in differences]}
     if not shows_pairs:

@@ -113,7 +113,7 @@ class MarginOutcome:
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether the verdict rules out that the system is worse by the margin or more."""
+        """Return whether a loss of the margin or more is ruled out."""
         return self.verdict in ACCEPTABLE
 
     @property

@@ -73,12 +73,12 @@ class Choices:
 
     @property
     def is_simultaneous(self) -> bool:
-        """Whether the test itself corrects p over the pairs of each measure."""
+        """Return whether the test itself corrects p over the pairs of each measure."""
         return self.test_name in SIMULTANEOUS
 
     @property
     def is_rank_test(self) -> bool:
-        """Whether the test compares mean ranks, with topics as blocks."""
+        """Return whether the test compares mean ranks, with topics as blocks."""
         return self.test_name in RANK_TESTS
 
     @property

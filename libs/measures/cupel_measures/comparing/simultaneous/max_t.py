@@ -72,7 +72,7 @@ class MaxT:
 
     @property
     def only_later_step(self) -> Mask:
-        """Whether only a later step of the test finds the pair significant, bool[pairs].
+        """Return whether only a later step finds the pair significant, bool[pairs].
 
         The first step does not find these pairs significant.
         """
