@@ -152,7 +152,7 @@ def test_static_plots_are_shown_without_scripts(
     without_scripts.open(f"{site}/hostile", size)
     without_scripts.save_screenshot(pictures / f"without-scripts-{size[0]}.png")
     assert fits_window_width(without_scripts)
-    assert count_visible(without_scripts, ".static svg") == 11
+    assert count_visible(without_scripts, ".static svg") == 12
     assert count_visible(without_scripts, ".chart") == 0
     assert not without_scripts.console_messages()
 
