@@ -24,7 +24,7 @@ ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
 For a combining measure, the first argument is the list of all aspects.
 """
 ByScale = bool | Callable[[Mapping[str, Any]], bool]
-"""Whether values can depend on labels that no document has, or a function of the parameters that says so."""
+"""A flag, or a function of the parameters that returns it: values can depend on labels of no document."""
 REQUIRED = inspect.Parameter.empty
 
 
