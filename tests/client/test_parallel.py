@@ -125,3 +125,17 @@ print(map_in_parallel(work, [Path("a"), Path("b"), Path("c"), Path("d")], doing=
 def test_killed_worker_loses_only_its_unfinished_items(root: Path, tmp_path: Path) -> None:
     done = run_command(KILLED_WORKER, root, tmp_path)
     assert done.stdout == "['a', 'b', None, None]\n"
+
+
+def test_tests_of_ctrl_c_pass_in_a_background_job(root: Path) -> None:
+    """Shell scripts start background jobs with SIGINT ignored, and children inherit that."""
+    tests = f"{__file__}::test_workers_end_when_the_command_is_signalled"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "2", tests],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=seconds(120),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert "1 passed" in done.stdout

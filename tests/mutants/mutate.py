@@ -11,6 +11,7 @@ import argparse
 import ast
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,8 @@ TESTS_OF = {
 """
 
 REQUIRED_SHARE = 0.9
+MEMORY = 4 << 30
+"""Most bytes of data of a process that tests a mutant. A mutant can fill the memory in an endless loop."""
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -334,6 +337,7 @@ def main() -> int:
         "--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time (default: the cores)"
     )
     arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     chosen = []
     for module in modules(arguments.words):
         mutants = mutants_of(module)
