@@ -117,9 +117,10 @@ def _results(futures: Sequence[Future[Any]], count: int, interrupts: Sequence[in
 
 @contextlib.contextmanager
 def _noted_interrupts() -> Iterator[Sequence[int]]:
-    """Yield a list that gets an element at every Ctrl-C, and raise KeyboardInterrupt only at the end.
+    """Yield a list that gets an element at every Ctrl-C.
 
-    An exception that Ctrl-C raises at once is lost in a callback of Python, such as one of an import.
+    Raises KeyboardInterrupt at the end if there was one. Raised at once, the exception would be lost in a
+    callback of Python, such as one of an import.
     """
     interrupts: list[int] = []
     if (
