@@ -199,6 +199,13 @@ class TestOutput:
         [row] = [line.split() for line in lines if line.split()[:2] == ["AP", "40"]]
         assert row[3] == f"{mean:.4f}"
 
+    def test_default_output_ends_with_the_actions(self) -> None:
+        report = data_of(*DOWNSAMPLING)["report"]
+        heading, *actions = cupel(*DOWNSAMPLING).stdout.splitlines()[-len(report["actions"]) - 1 :]
+        assert heading == "What you can do:"
+        assert actions == [f"- {sentence}" for sentence in report["actions"]]
+        assert actions
+
     def test_jsonl_and_csv_output_are_the_points(self) -> None:
         [first, *_] = [
             json.loads(line) for line in cupel(*DOWNSAMPLING, "--format", "jsonl").stdout.splitlines()
