@@ -115,11 +115,11 @@ class ExplanationResource(Resource):
     """The explanation of the score by one measure."""
 
     measure: str = Field(description="canonical text of the measure")
-    told: dict[str, dict[str, Any] | None] = Field(
+    parts: dict[str, dict[str, Any] | None] = Field(
         description="the computed parts by name; a part is null if it has nothing to explain"
     )
 
-    EXAMPLE = {"measure": "AP", "told": {"judgments": {"as_lowest": 0.3102}, "ties": None}}
+    EXAMPLE = {"measure": "AP", "parts": {"judgments": {"as_lowest": 0.3102}, "ties": None}}
 
 
 class ExplanationList(Resource):
