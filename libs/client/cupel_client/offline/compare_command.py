@@ -227,4 +227,9 @@ def _compared(
     margins = compare_margins(
         margin_choices, requests, scores, comparison.pairs, alpha=choices.alpha, seed=choices.seed
     )
-    return ComparisonResult(report, comparison, shows_pairs or len(comparison.pairs) <= MOST_PAIRS, margins)
+    return ComparisonResult(
+        scored=report,
+        compared=comparison,
+        shows_pairs=shows_pairs or len(comparison.pairs) <= MOST_PAIRS,
+        margins=margins,
+    )

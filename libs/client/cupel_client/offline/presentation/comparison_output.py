@@ -38,7 +38,7 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonResult:
     """The scored runs and their comparison.
 
