@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -163,11 +163,11 @@ def test_unknown_parameter_is_refused(kind: str) -> None:
 @every_kind
 def test_parameters_are_set_once_by_name(kind: str) -> None:
     audit = read_audit(kind)
-    name = next(iter(SETTINGS[kind]))
+    name, constructor = next(iter(SETTINGS[kind])), cast("Callable[..., Audit]", KINDS[kind])
     with pytest.raises(FrozenInstanceError):
         setattr(audit, name, None)
     with pytest.raises(TypeError, match="positional argument"):
-        KINDS[kind](getattr(audit, name))
+        constructor(getattr(audit, name))
 
 
 def test_random_numbers_depend_on_kind_seed_and_trial() -> None:

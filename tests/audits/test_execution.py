@@ -8,7 +8,6 @@ import pytest
 from cupel_audits import execution, read_audit
 from cupel_audits.execution import FEWEST_PARTS, MOST_PARTS, parts, result
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import SubjectSummary
 from support.data.audit_subjects import SEED, board, lists, subject_of, trials_of
 from support.data.small_collections import qrels_of
 
@@ -88,12 +87,3 @@ def test_result_is_complete_if_all_trials_are_finished() -> None:
     assert [each.complete for each in (none, some, whole)] == [False, False, True]
     assert none.as_data()["report"] is None
     assert AuditReport.of(json.loads(json.dumps(whole.as_data()))["report"]) == whole.report
-
-
-def test_summary_equals_its_json_data() -> None:
-    assert SubjectSummary.of(json.loads(json.dumps(SUBJECT.about.as_data()))) == SUBJECT.about
-
-
-def test_only_results_of_a_single_topic_have_the_warning() -> None:
-    one, two = (subject_of(*board(runs=2, topics=topics), "AP").about for topics in (1, 2))
-    assert [len(about.cautions) for about in (one, two)] == [1, 0]
