@@ -173,9 +173,9 @@ def test_explain_equals_evaluate_explain(organiser, judged: str, folder: Path) -
     assert "profiles" not in shown.stdout
     all_parts = ("-m", "nDCG@10", "--about", "all", "--format", "json")
     response = json.loads(organiser("explain", submission["id"], *all_parts).stdout)
-    assert list(response["explanations"][0]["told"]) == list(ABOUT)
+    assert list(response["explanations"][0]["parts"]) == list(ABOUT)
     response = json.loads(organiser(*command, "--format", "json").stdout)
-    assert [list(item["told"]) for item in response["explanations"]] == [["ties", "parts"]] * 2
+    assert [list(item["parts"]) for item in response["explanations"]] == [["ties", "parts"]] * 2
     assert (response["qrels"], response["submission"]) == (1, submission["id"])
     lines = [json.loads(line) for line in organiser(*command, "--format", "jsonl").stdout.splitlines()]
     assert [(line["measure"].partition("(")[0], line["about"]) for line in lines] == [

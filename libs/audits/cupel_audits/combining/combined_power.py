@@ -152,14 +152,14 @@ def _difference(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str
     The bootstrap samples of a collection are shuffled, the same way for both measures. Otherwise collections
     with the same number of topics would share their samples, and their errors would not be independent.
     """
-    told = (sum(result["told"] for result in first), sum(result["told"] for result in second))
+    significant = (sum(result["told"] for result in first), sum(result["told"] for result in second))
     rng = np.random.default_rng(0)
     sums = np.zeros((2, len(first[0]["by_sample"])), dtype=np.int64)
     for pair in zip(first, second, strict=True):
         order = rng.permutation(sums.shape[1])
         sums += np.array([result["by_sample"] for result in pair], dtype=np.int64)[:, order]
     pairs = sum(result["pairs"] for result in first)
-    return power_difference(told, (sums[0].tolist(), sums[1].tolist()), pairs)
+    return power_difference(significant, (sums[0].tolist(), sums[1].tolist()), pairs)
 
 
 def _verdict(

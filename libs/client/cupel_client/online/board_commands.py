@@ -142,7 +142,7 @@ def leaderboard(
 def _print_board(board: LeaderboardResource) -> None:
     """Print the ranks and the analysis.
 
-    Warnings and unranked submissions go to standard error.
+    Warnings and unscored submissions go to standard error.
     """
     if board.rows:
         _print_ranks(board)
