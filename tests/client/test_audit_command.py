@@ -379,7 +379,7 @@ class Probe(Audit):
         assert subject.content is not None
         for _ in trials:
             yield {
-                "depth": subject.tops.depth,
+                "depth": int(subject.tops.ranked.shape[2]),
                 "unjudged": int((subject.tops.pooled < 0).sum()),
                 "texts": len(subject.content.document),
                 "other": None

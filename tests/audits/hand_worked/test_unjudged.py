@@ -92,6 +92,10 @@ def test_report_equals_the_hand_worked_report() -> None:
         "The listed documents (3) have 100% of the influence of all examined documents. If 2z of topic 2 "
         f"is highly relevant, {CLOSES_LEAD}.",
     )
+    assert [plot.title for plot in report.plots] == [
+        "The first 3 documents have 100% of the influence of all examined documents",
+        "three has the largest unjudged share: 50% of its first 2",
+    ]
     assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()
 
