@@ -59,6 +59,8 @@ Limits that the tables show:
   not.
 - **BCa intervals** are too narrow with few topics, or if two systems differ on few topics. They are an option
   with a caution; t intervals are the default.
+- **Few topics.** With n topics no p of a test by sign flips is below 2^(1 - n). So with fewer than 6 topics
+  the max-T test finds no difference significant at 0.05, and its simultaneous intervals are undefined.
 - **Simultaneous intervals** are those of the first step of the max-T test. If only a later step finds a
   difference significant, `cupel compare` shows no interval for it: an interval that is cut at 0 agrees with
   the verdict, but all intervals together then cover less than promised.

@@ -15,6 +15,7 @@ from cupel_measures.model import Floats
 
 REPLICATES = 499
 HSD_REPLICATES = 199
+FEW_TOPICS = (3, 4, 5, 6, 8)
 FALSE_FINDING, INTERVALS, RANKS, BEST = "any false finding", "intervals", "rank intervals", "best set"
 PROMISES = {FALSE_FINDING: ERROR, INTERVALS: COVERAGE, RANKS: COVERAGE, BEST: COVERAGE}
 SKEWED = ("two skewed", "one lognormal")
@@ -65,7 +66,13 @@ def designs(trials: int) -> list[Design]:
         for means in all_means
         for topics in (10, 25, 50)
     ]
-    return small + large
+    few_topics = [
+        Design(noise=noise, means="equal", systems=systems, topics=topics, trials=trials)
+        for noise in ("normal", "unequal")
+        for systems in (3, 10)
+        for topics in FEW_TOPICS
+    ]
+    return few_topics + small + large
 
 
 def hsd_designs(trials: int) -> list[Design]:

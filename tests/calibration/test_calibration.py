@@ -23,7 +23,8 @@ TRIALS = 250
 
 def small_designs() -> Iterator[Design]:
     for design in simultaneous_rates.designs(TRIALS):
-        if design.topics == 25 and design.noise not in simultaneous_rates.SKEWED:
+        is_shown = design.topics in (25, *simultaneous_rates.FEW_TOPICS)
+        if is_shown and design.noise not in simultaneous_rates.SKEWED:
             trials = TRIALS if design.systems == 10 else 40
             yield Design(
                 noise=design.noise,

@@ -539,7 +539,7 @@ def test_analyses_of_older_releases_are_computed_again(system: System) -> None:
     work_off(system, analysing=True)
     expected = board(system)
     etag = expected.etag
-    old = {  # as stored by a release before max-t/1
+    old = {  # as stored by a release before max-t/2
         "method": "groups by randomised Tukey HSD",
         "tied_for_first": 3,
         "standings": [

@@ -273,6 +273,15 @@ class TestDegenerate:
             "no difference can be significant at 0.05 after Holm's correction over 6 tests"
         )
 
+    @pytest.mark.parametrize(("alpha", "confidence"), [(0.05, None), (0.05, 0.8), (0.02, 0.9)])
+    def test_max_t_finds_nothing_with_too_few_topics(self, alpha: float, confidence: float | None) -> None:
+        values = scores(topics=5) + np.array([0.0, 10.0, 20.0, 0.0])
+        choices = Choices(all_pairs=True, alpha=alpha, confidence=confidence)
+        result = report(values, choices=choices)
+        assert not any(pair.significant for pair in result.measures[0].differences)
+        assert min(pair.corrected_p or 0 for pair in result.measures[0].differences) == 0.0625
+        assert result.warnings[0].startswith("with 5 topics p of the max-t test is at least 0.0625, so no")
+
     def test_wrong_requests_are_refused(self) -> None:
         with pytest.raises(ValueError, match="at least two systems"):
             report(scores()[:, :1])
