@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from support.memory_folder import use_memory_folder
 from support.service import components, prepared_tables
 from support.service.service_sizes import SIZES, Places, SizeName, place
 from support.xdist_lanes import Lanes, lane_of
