@@ -43,11 +43,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all processes of this run use the same servers, and let their children receive Ctrl-C."""
+    """Let all processes of this run use the same servers, and write temporary files to memory.
+
+    Let child processes receive Ctrl-C, also if a script has started pytest in the background.
+    """
+    use_memory_folder()
     components.share_servers()
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # a shell script has started pytest in the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
