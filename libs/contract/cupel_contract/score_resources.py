@@ -37,7 +37,7 @@ class ScaleResource(Resource):
 class ScoreResource(Resource):
     """The score of a submission by one measure.
 
-    It is over the judged topics of a qrels version.
+    It covers only the topics that are judged in a qrels version.
     """
 
     measure: str
@@ -96,7 +96,8 @@ class TopicScoresResource(Resource):
     score: ScoreResource
     topics: tuple[TopicScore, ...]
     unjudged_topics: tuple[str, ...] = Field(
-        (), description="listed topics without judgments, which have no value and enter no aggregate"
+        (),
+        description="topics of the collection without judgments, which have no value and enter no aggregate",
     )
 
     EXAMPLE = {
