@@ -49,7 +49,8 @@ class TrackCreate(RequestBody):
     title: str = Field(max_length=1000)
     aspects: dict[str, JsonValue] = Field(
         {"relevance": {"labels": [0, 1]}},
-        description="declared aspects by name; may be omitted if all judgments will be by subtopic",
+        description="declared aspects by name; default: `relevance` with labels 0 and 1, which also suits a "
+        "track whose judgments are all by subtopic",
     )
     label_sets: dict[str, JsonValue] | None = None
     profile: str = Field("cupel", max_length=200, description="rules for reading and ordering runs")
