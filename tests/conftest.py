@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -41,8 +42,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all processes of this run use the same servers."""
+    """Let all processes of this run use the same servers, and let their children receive Ctrl-C."""
     components.share_servers()
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell script has started pytest in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

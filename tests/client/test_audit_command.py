@@ -210,6 +210,13 @@ class TestOutput:
         for row in (["a", "<0.0001"], ["b", ">-0.0001"], ["c", "0"], ["d", "0.0001"]):
             assert row in printed
 
+    def test_default_output_ends_with_the_actions(self) -> None:
+        report = data_of(*DOWNSAMPLING)["report"]
+        heading, *actions = cupel(*DOWNSAMPLING).stdout.splitlines()[-len(report["actions"]) - 1 :]
+        assert heading == "What you can do:"
+        assert actions == [f"- {sentence}" for sentence in report["actions"]]
+        assert actions
+
     def test_jsonl_and_csv_output_are_the_points(self) -> None:
         [first, *_] = [
             json.loads(line) for line in cupel(*DOWNSAMPLING, "--format", "jsonl").stdout.splitlines()
@@ -383,7 +390,7 @@ class Probe(Audit):
         assert subject.content is not None
         for _ in trials:
             yield {
-                "depth": subject.tops.depth,
+                "depth": int(subject.tops.ranked.shape[2]),
                 "unjudged": int((subject.tops.pooled < 0).sum()),
                 "texts": len(subject.content.document),
                 "other": None

@@ -11,6 +11,7 @@ import argparse
 import ast
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,10 @@ TESTS_OF = {
         "tests/measures/comparing/test_topic_set_sizes_and_agreement.py",
     ),
     "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swap_rates.py",),
-    "libs/measures/cupel_measures/comparing/simultaneous/*.py": ("tests/measures/comparing/test_max_t.py",),
+    "libs/measures/cupel_measures/comparing/simultaneous/*.py": (
+        "tests/measures/comparing/simultaneous/test_{module}.py",
+        "tests/measures/comparing/test_max_t.py",
+    ),
     "libs/measures/cupel_measures/comparing/topic_sets/*.py": ("tests/measures/comparing/test_{module}.py",),
     "libs/measures/cupel_measures/comparing/closeness/*.py": (
         "tests/measures/comparing/test_{module}.py",
@@ -81,7 +85,7 @@ TESTS_OF = {
         "tests/measures/families/test_document_content.py",
         *AUDITS,
     ),
-    "libs/audits/cupel_audits/*.py": AUDITS,
+    "libs/audits/cupel_audits/*.py": ("tests/audits/test_{module}.py", *AUDITS),
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (
         "tests/backend/test_jobs.py",
@@ -95,6 +99,8 @@ TESTS_OF = {
 """
 
 REQUIRED_SHARE = 0.9
+MEMORY = 4 << 30
+"""Most bytes of data of a process that tests a mutant. A mutant can fill the memory in an endless loop."""
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -334,6 +340,7 @@ def main() -> int:
         "--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time (default: the cores)"
     )
     arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     chosen = []
     for module in modules(arguments.words):
         mutants = mutants_of(module)

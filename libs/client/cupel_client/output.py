@@ -32,6 +32,13 @@ def format_option(*more: str) -> Callable[[_Command], _Command]:
     )
 
 
+scale_notes_option = click.option(
+    "--scale-notes",
+    is_flag=True,
+    help="Also print notes on means of measures without an interval scale. JSON always has them.",
+)
+
+
 def console(*, stderr: bool = False) -> "Console":
     """Return a rich console that highlights nothing.
 

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
@@ -24,6 +24,9 @@ POOL_FROM = 2.0
 """CPU seconds of work from which a pool of processes pays off."""
 PROBE = 0.2
 """CPU seconds to spend on the first items. The total is estimated from the time per item."""
+
+WAKE = 0.2
+"""Seconds between two checks for Ctrl-C during a wait for a result."""
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -79,7 +82,8 @@ def _distributed(
     context = multiprocessing.get_context(START)
     pool = ProcessPoolExecutor(processes, context, _begin, (work,))
     try:
-        yield _results(_submitted(pool, items), len(items))
+        with _noted_interrupts() as interrupts:
+            yield _results(_submitted(pool, items), len(items), interrupts)
     except BaseException:  # such as Ctrl-C
         for process in multiprocessing.active_children():
             process.kill()
@@ -97,11 +101,41 @@ def _submitted(pool: ProcessPoolExecutor, items: Sequence[Any]) -> list[Future[A
     return futures
 
 
-def _results(futures: Sequence[Future[Any]], count: int) -> Iterator[Any]:
-    """Yield `count` results in order; None for an item whose process was killed."""
+def _results(futures: Sequence[Future[Any]], count: int, interrupts: Sequence[int]) -> Iterator[Any]:
+    """Yield `count` results in order; None for an item whose process was killed.
+
+    Raises KeyboardInterrupt within WAKE seconds of an interrupt.
+    """
     for future in futures:
+        while not interrupts and not wait([future], WAKE).done:
+            pass
+        if interrupts:
+            raise KeyboardInterrupt
         yield None if isinstance(future.exception(), BrokenProcessPool) else future.result()
     yield from [None] * (count - len(futures))
+
+
+@contextlib.contextmanager
+def _noted_interrupts() -> Iterator[Sequence[int]]:
+    """Yield a list that gets an element at every Ctrl-C.
+
+    Raises KeyboardInterrupt at the end if there was one. Raised at once, the exception would be lost in a
+    callback of Python, such as one of an import.
+    """
+    interrupts: list[int] = []
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield interrupts
+        return
+    signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupts:
+        raise KeyboardInterrupt
 
 
 _function: Callable[[Any], Any]

@@ -20,6 +20,7 @@ from cupel_measures.grammar.registry import LAWS, REQUIRED, Declaration, Paramet
 from cupel_measures.grammar.scale_types import OPERATIONS
 from cupel_measures.grammar.trec_names import trec_name
 
+DISPUTED = ". Whether a mean needs an interval scale is disputed (Sakai 2020; Moffat 2022)"
 INDENT, CAVEAT, EXAMPLE = "    ", "Caveat: ", "Example: "
 
 RULES = (
@@ -167,11 +168,14 @@ class ReferencePage:
     def scale(self) -> str:
         """Return the scale type and the operations that it allows.
 
-        If a rule determines the type, return the rule.
+        If a rule determines the type, return the rule. If means may need a stronger scale, add that this is
+        disputed.
         """
-        if self.declaration.scale != "depends":
-            return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
-        return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")
+        type_ = self.declaration.scale
+        if type_ == "depends":
+            return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".") + DISPUTED
+        allowed = f"{type_}: allows {', '.join(OPERATIONS[type_])}"
+        return allowed if "mean" in OPERATIONS[type_] else allowed + DISPUTED
 
     @property
     def exact(self) -> str:

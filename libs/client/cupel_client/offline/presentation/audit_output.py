@@ -68,7 +68,7 @@ def warn_of_missing_page() -> None:
 
 
 def print_tables(data: Mapping[str, Any], report: AuditReport) -> None:
-    """Print the verdict, the first table, undefined values and warnings."""
+    """Print the verdict, the first table, undefined values, warnings and actions."""
     for sentence in report.verdict:
         click.echo(printable(sentence))
     _print_table(report.tables[0])
@@ -76,6 +76,10 @@ def print_tables(data: Mapping[str, Any], report: AuditReport) -> None:
         click.echo(printable(f"undefined: {sentence}"))
     for sentence in report.warnings:
         click.echo(printable(f"note: {sentence}"))
+    if report.actions:
+        click.echo("What you can do:")
+    for sentence in report.actions:
+        click.echo(printable(f"- {sentence}"))
 
 
 def _print_table(table: ReportTable) -> None:
