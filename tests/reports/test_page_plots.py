@@ -175,6 +175,13 @@ def test_diagram_without_critical_difference_has_bars_only() -> None:
     assert not horizontal_lines(picture, 2)
 
 
+def test_diagram_has_no_bar_for_a_group_of_one_run() -> None:
+    picture = first_svg(diagram("abc", (1.0, "a"), (2.0, "b"), (3.0, "b"), difference=None))
+    assert picture.count('stroke-width="4"') == 1
+    apart = first_svg(diagram("abc", (1.0, "a"), (2.0, "b"), (3.0, "c"), difference=None))
+    assert apart.count('stroke-width="4"') == 0
+
+
 def test_axis_of_diagram_is_as_long_as_the_critical_difference() -> None:
     picture = first_svg(diagram("ab", (1.25, "a"), (1.75, "a"), difference=3.0))
     (bar,), (ruler,) = horizontal_lines(picture, 4), horizontal_lines(picture, 2)

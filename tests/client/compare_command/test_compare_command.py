@@ -174,6 +174,14 @@ class TestAdditionalResults:
         assert [measure["scale"] for measure in data["measures"]] == ["interval", "neither", "interval"]
         assert [warning.partition(":")[0] for warning in data["warnings"]] == ["AP", "AP"]
 
+    @pytest.mark.parametrize("form", ["table", "latex", "csv", "jsonl"])
+    def test_scale_notes_are_printed_on_request_only(self, form: str) -> None:
+        command = ("qrels.txt", "base.txt", "best.txt", "-m", "RR", "--format", form)
+        assert "interval scale" not in cupel(*command).output
+        noted = cupel(*command, "--scale-notes").output
+        assert "RR: a mean needs an interval scale" in noted
+        assert "RR: the randomisation test needs an interval scale" in noted
+
 
 class TestRankTests:
     """Friedman's, Nemenyi's and Conover's tests, with ranks and statistics of scipy."""

@@ -43,7 +43,8 @@ MeasureText = Annotated[str, OneMeasure()]
 def problems(subject: AuditSubject, reference: str, compared: str | None = None) -> Iterator[str]:
     """Yield the reasons why text-based measures cannot be compared with `reference`.
 
-    reference: text of a measure. compared: text of the measure that is compared, if there is only one.
+    reference: names a measure as a string, such as "alpha_nDCG@20". compared: names the measure that is
+    compared, if there is only one.
     """
     if subject.content is None:
         yield (
