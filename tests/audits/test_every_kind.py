@@ -2,9 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import FrozenInstanceError, replace
 from functools import lru_cache
-from typing import Any
+from hashlib import sha256
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -154,8 +156,35 @@ def test_every_kind_describes_its_question_and_parameters(kind: str) -> None:
 def test_unknown_parameter_is_refused(kind: str) -> None:
     with pytest.raises(AuditError) as refused:
         read_audit(kind, {"colour": "blue"})
-    [sentence] = refused.value.sentences
-    assert sentence.startswith(f"{kind} has no parameter 'colour'; it takes ")
+    known = ", ".join(SETTINGS[kind])
+    assert refused.value.sentences == (f"{kind} has no parameter 'colour'; it takes {known}",)
+
+
+@every_kind
+def test_parameters_are_set_once_by_name(kind: str) -> None:
+    audit = read_audit(kind)
+    name, constructor = next(iter(SETTINGS[kind])), cast("Callable[..., Audit]", KINDS[kind])
+    with pytest.raises(FrozenInstanceError):
+        setattr(audit, name, None)
+    with pytest.raises(TypeError, match="positional argument"):
+        constructor(getattr(audit, name))
+
+
+def test_random_numbers_depend_on_kind_seed_and_trial() -> None:
+    number = int(sha256(b"downsampling").hexdigest()[:16], 16)
+    expected = np.random.Generator(np.random.PCG64([3, number, 5]))
+    assert read_audit("downsampling").generator(3, 5).random() == expected.random()
+
+
+def test_kinds_need_two_runs_one_trial_and_no_documents_by_default() -> None:
+    audit, subject = Audit(), random_subject("correlation", 1)
+    for names, problems in {
+        (): ["the audit compares runs, but none is given: give two or more"],
+        ("a",): ["the audit compares runs, but only one is given: give two or more"],
+        ("a", "b"): [],
+    }.items():
+        assert [*audit.problems(replace(subject, about=replace(subject.about, runs=names)))] == problems
+    assert (audit.trials(subject), audit.steps(subject), audit.ranking_depth()) == (1, 1.0, 0)
 
 
 UNBOUNDED = {"length", "batch"}

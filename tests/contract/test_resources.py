@@ -65,7 +65,7 @@ VIEWS: list[tuple[type[Resource], type, set[str]]] = [
     (score_resources.ExplanationList, score_explanations.SubmissionExplanations, set()),
     (score_resources.PendingExplanations, score_explanations.RequestedExplanations, {"links"}),
     (leaderboard_resources.LeaderboardRowResource, leaderboards.LeaderboardRow, set()),
-    (leaderboard_resources.UnrankedSubmission, leaderboards.UnscoredSubmission, set()),
+    (leaderboard_resources.UnscoredSubmissionResource, leaderboards.UnscoredSubmission, set()),
     (leaderboard_resources.LeaderboardAnalysis, board_analyses.StoredAnalysis, set()),
     (leaderboard_resources.LeaderboardResource, leaderboards.Leaderboard, set()),
     (audit_resources.AuditDetailResource, audit_views.AuditView, {"links", "submissions"}),

@@ -35,7 +35,7 @@ def test_scores_are_explained_by_jobs(service, submission_url: str) -> None:
         assert service.get("participant", f"/v1/jobs/{job['id']}")["state"] == "done"
     body = service.get("participant", accepted["links"]["explanations"])
     assert [item["measure"] for item in body["explanations"]] == accepted["measures"]
-    assert all(list(item["told"]) == list(ABOUT) for item in body["explanations"])
+    assert all(list(item["parts"]) == list(ABOUT) for item in body["explanations"])
 
 
 def test_explanation_matches_the_score_and_its_provenance(service, submission_url: str) -> None:
@@ -48,14 +48,14 @@ def test_explanation_matches_the_score_and_its_provenance(service, submission_ur
         assert body[name] == score[name]
     assert body["topics"] == [item["topic"] for item in topic_scores["topics"]]
     (explanation,) = body["explanations"]
-    assert explanation["told"]["scale"] == score["scale"]
-    assert explanation["told"]["judgments"]["as_lowest"] == score["value"]
-    assert explanation["told"]["judgments"]["unjudged"]["relevance"] == (1 / 3 + 0) / 2
-    ties = explanation["told"]["ties"]
+    assert explanation["parts"]["scale"] == score["scale"]
+    assert explanation["parts"]["judgments"]["as_lowest"] == score["value"]
+    assert explanation["parts"]["judgments"]["unjudged"]["relevance"] == (1 / 3 + 0) / 2
+    ties = explanation["parts"]["ties"]
     assert ties["value"] == score["value"]
     assert ties["by_topic"]["value"] == [item["value"] for item in topic_scores["topics"]]
     assert ties["least"] < ties["greatest"] == 1.0
-    assert explanation["told"]["parts"] is None
+    assert explanation["parts"]["parts"] is None
 
 
 def test_repeated_explanation_request_reuses_the_jobs(service, submission_url: str) -> None:
@@ -82,7 +82,7 @@ def test_explanation_parts_requested_separately_are_merged(service, submission_u
         (explanation,) = service.get("participant", f"{submission_url}/explanations?measure=AP")[
             "explanations"
         ]
-        assert sorted(explanation["told"]) == sorted(about)
+        assert sorted(explanation["parts"]) == sorted(about)
 
 
 def test_explanation_without_measures_covers_the_plan(service, submission_url: str, track: str) -> None:
@@ -107,7 +107,7 @@ def test_explanations_are_kept_per_qrels_version(service, submission_url: str, t
     (explanation,) = service.get("participant", accepted["links"]["explanations"])["explanations"]
     assert service.get("participant", accepted["links"]["explanations"])["qrels"] == 1
     scores = service.get("participant", f"{submission_url}/scores?measure=AP&qrels=1")["scores"]
-    assert explanation["told"]["judgments"]["as_lowest"] == scores[0]["value"]
+    assert explanation["parts"]["judgments"]["as_lowest"] == scores[0]["value"]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,16 @@ def test_operations_have_unique_ids_descriptions_and_tags(service) -> None:
     assert all(operation["description"] and operation["tags"] for _, _, operation in operations(service))
 
 
+def test_every_property_of_every_schema_has_a_description(service) -> None:
+    properties = {
+        f"{name}.{field}": declared
+        for name, schema in service.openapi["components"]["schemas"].items()
+        for field, declared in schema.get("properties", {}).items()
+    }
+    assert len(properties) > 300
+    assert [name for name, declared in properties.items() if not declared.get("description")] == []
+
+
 def test_every_problem_has_a_valid_example(service) -> None:
     schemas = service.openapi["components"]["schemas"]
     root = {"$ref": "#/components/schemas/ProblemDocument", "components": {"schemas": schemas}}

@@ -49,7 +49,10 @@ TESTS_OF = {
         "tests/measures/comparing/test_topic_set_sizes_and_agreement.py",
     ),
     "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swap_rates.py",),
-    "libs/measures/cupel_measures/comparing/simultaneous/*.py": ("tests/measures/comparing/test_max_t.py",),
+    "libs/measures/cupel_measures/comparing/simultaneous/*.py": (
+        "tests/measures/comparing/simultaneous/test_{module}.py",
+        "tests/measures/comparing/test_max_t.py",
+    ),
     "libs/measures/cupel_measures/comparing/topic_sets/*.py": ("tests/measures/comparing/test_{module}.py",),
     "libs/measures/cupel_measures/comparing/closeness/*.py": (
         "tests/measures/comparing/test_{module}.py",
@@ -82,7 +85,7 @@ TESTS_OF = {
         "tests/measures/families/test_document_content.py",
         *AUDITS,
     ),
-    "libs/audits/cupel_audits/*.py": AUDITS,
+    "libs/audits/cupel_audits/*.py": ("tests/audits/test_{module}.py", *AUDITS),
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (
         "tests/backend/test_jobs.py",

@@ -76,10 +76,6 @@ class Tops:
     pooled: NDArray[np.int32]
     ranked: NDArray[np.int32]
 
-    @property
-    def depth(self) -> int:
-        return int(self.ranked.shape[2])
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AuditSubject:

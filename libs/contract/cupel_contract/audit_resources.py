@@ -14,10 +14,10 @@ LARGEST_SEED = 2**63 - 1
 class AuditParameterResource(Resource):
     """A parameter of an audit kind."""
 
-    name: str
+    name: str = Field(description="name of the parameter in `parameters` of a request")
     expects: str = Field(description="description of the valid values")
     default: str | None = Field(None, description="the default as text; null: no default")
-    about: str
+    about: str = Field(description="what the parameter sets, as a sentence")
 
     EXAMPLE = {
         "name": "ratios",
@@ -30,16 +30,16 @@ class AuditParameterResource(Resource):
 class AuditKindResource(Resource):
     """An audit kind: the question that it answers, and its parameters."""
 
-    name: str
-    title: str
+    name: str = Field(description="name of the kind in requests")
+    title: str = Field(description="title of the kind's reports")
     answers: str = Field(description="the question that the audit answers")
     source: str = Field(description="the publication that describes the method")
-    documentation: str
+    documentation: str = Field(description="full description of the method")
     texts: bool = Field(
         description="whether the kind needs texts of documents. Such a kind runs only offline, by `cupel "
         "audit`"
     )
-    parameters: tuple[AuditParameterResource, ...]
+    parameters: tuple[AuditParameterResource, ...] = Field(description="parameters of the kind")
 
     EXAMPLE = {
         "name": "downsampling",
@@ -55,9 +55,9 @@ class AuditKindResource(Resource):
 class AuditedSubmissionResource(Resource):
     """An audited submission, with its name in the report."""
 
-    submission: str
-    name: str
-    team: str
+    submission: str = Field(description="id of the submission")
+    name: str = Field(description="name of the run in the report")
+    team: str = Field(description="team that submitted the run")
 
     EXAMPLE = {"submission": "sub_0192f0c5", "name": "aster-bm25", "team": "aster"}
 
@@ -65,10 +65,14 @@ class AuditedSubmissionResource(Resource):
 class AuditProgress(Resource):
     """Progress of an audit; totals are null until the runs and judgments are gathered."""
 
-    trials: int | None = None
-    trials_done: int
-    parts: int | None = None
-    parts_done: int
+    trials: int | None = Field(
+        None, description="number of all trials; null until the runs and judgments are gathered"
+    )
+    trials_done: int = Field(description="number of finished trials")
+    parts: int | None = Field(
+        None, description="number of all parts; null until the runs and judgments are gathered"
+    )
+    parts_done: int = Field(description="number of finished parts")
 
     EXAMPLE = {"trials": 50, "trials_done": 50, "parts": 5, "parts_done": 5}
 
@@ -79,9 +83,9 @@ class AuditPartFailure(Resource):
     Part 0 gathers the runs and judgments.
     """
 
-    part: int
-    error: str
-    job: str
+    part: int = Field(description="number of the part, from 1; 0: the gathering of runs and judgments")
+    error: str = Field(description="error of the last attempt")
+    job: str = Field(description="id of the job whose attempts all failed")
 
     EXAMPLE = {"part": 3, "error": "the worker ran out of memory", "job": "job_0192f0e7"}
 
@@ -89,11 +93,15 @@ class AuditPartFailure(Resource):
 class AuditAlert(Resource):
     """An alert that an audit raised."""
 
-    alert: str
-    number: str
-    value: float
-    below: float | None = None
-    above: float | None = None
+    alert: str = Field(description="id of the alert")
+    number: str = Field(description="name of the number that is out of bounds")
+    value: float = Field(description="value of the number in the report of the audit")
+    below: float | None = Field(
+        None, description="lower bound: smaller values raise the alert; null: no lower bound"
+    )
+    above: float | None = Field(
+        None, description="upper bound: greater values raise the alert; null: no upper bound"
+    )
 
     EXAMPLE = {"alert": "alt_0192f0f0", "number": "tau(AP)@50", "value": 0.84, "below": 0.9, "above": None}
 
@@ -101,21 +109,21 @@ class AuditAlert(Resource):
 class AuditResource(Resource):
     """An audit of a track: its request, its progress and its result."""
 
-    id: str
-    track: str
-    kind: str
-    parameters: dict[str, Any]
-    measures: tuple[str, ...]
-    seed: int
-    qrels: int
-    qrels_digest: str
+    id: str = Field(description="id of the audit")
+    track: str = Field(description="name of the audited track")
+    kind: str = Field(description="name of the audit kind")
+    parameters: dict[str, Any] = Field(description="values of all parameters of the kind, by name")
+    measures: tuple[str, ...] = Field(description="canonical texts of the audited measures")
+    seed: int = Field(description="random seed")
+    qrels: int = Field(description="number of the audited qrels version")
+    qrels_digest: str = Field(description="SHA-256 of the audited judgments, in hexadecimal digits")
     other: int | None = Field(None, description="the qrels version that `qrels` is compared with")
     submissions: int = Field(description="number of audited submissions")
     team: str = Field(description="the team that requested the audit")
     schedule: str | None = Field(None, description="the schedule that requested the audit, if any")
-    state: AuditState
-    progress: AuditProgress
-    failures: tuple[AuditPartFailure, ...]
+    state: AuditState = Field(description="state of the audit")
+    progress: AuditProgress = Field(description="numbers of finished trials and parts")
+    failures: tuple[AuditPartFailure, ...] = Field(description="parts whose attempts all failed")
     problems: tuple[str, ...] = Field(description="reasons why the audit cannot be done, as sentences")
     digest: str | None = Field(None, description="digest of the result; null until the audit is done")
     verdict: tuple[str, ...] = Field(description="the findings, as sentences")
@@ -123,10 +131,14 @@ class AuditResource(Resource):
         description="numbers of the report by name; null: undefined"
     )
     alerts: tuple[AuditAlert, ...] = Field((), description="alerts that the audit raised")
-    created_at: datetime
-    cancelled_at: datetime | None = None
-    concluded_at: datetime | None = None
-    links: dict[str, str]
+    created_at: datetime = Field(description="time of the request")
+    cancelled_at: datetime | None = Field(
+        None, description="time of the cancellation; null if the audit was not cancelled"
+    )
+    concluded_at: datetime | None = Field(
+        None, description="time at which the report was completed; null until then"
+    )
+    links: dict[str, str] = Field(description="addresses of this audit, its report and its events")
 
     EXAMPLE = {
         "id": "aud_0192f0e5",
@@ -176,18 +188,18 @@ class AuditReportResource(Resource):
     The same trials give the same report, except for `provenance`.
     """
 
-    kind: str
-    parameters: dict[str, Any]
-    seed: int
+    kind: str = Field(description="name of the audit kind")
+    parameters: dict[str, Any] = Field(description="values of all parameters of the kind, by name")
+    seed: int = Field(description="random seed")
     about: dict[str, Any] = Field(description="the audited track, judgments and runs")
-    trials: int
+    trials: int = Field(description="number of all trials")
     done: int = Field(
         description="number of finished trials; the report is partial until all trials are finished"
     )
     report: dict[str, Any] = Field(
         description="verdict, numbers by name, tables, plots, interpretation, undefined values, warnings"
     )
-    digest: str
+    digest: str = Field(description="digest of the report without `provenance`, in hexadecimal digits")
     provenance: dict[str, Any] = Field(description="when and with which versions the report was computed")
 
     EXAMPLE = {
@@ -210,11 +222,11 @@ class AuditReportResource(Resource):
 class AuditHistoryPoint(Resource):
     """The value of the number in the report of one audit."""
 
-    audit: str
+    audit: str = Field(description="id of the audit")
     value: float | None = Field(None, description="value of the number; null if it is undefined")
-    qrels: int
-    qrels_digest: str
-    at: datetime
+    qrels: int = Field(description="number of the audited qrels version")
+    qrels_digest: str = Field(description="SHA-256 of the audited judgments, in hexadecimal digits")
+    at: datetime = Field(description="time at which the report was completed")
 
     EXAMPLE = {
         "audit": "aud_0192f0e5",
@@ -228,10 +240,12 @@ class AuditHistoryPoint(Resource):
 class AuditHistoryResource(Resource):
     """The values of one number in the reports of an audit kind, oldest first."""
 
-    track: str
-    kind: str
-    number: str
-    points: tuple[AuditHistoryPoint, ...]
+    track: str = Field(description="name of the track")
+    kind: str = Field(description="name of the audit kind")
+    number: str = Field(description="name of the number")
+    points: tuple[AuditHistoryPoint, ...] = Field(
+        description="a value for each finished audit whose report has the number, oldest first"
+    )
 
     EXAMPLE = {
         "track": "health-2026",
@@ -247,8 +261,12 @@ _Version = Annotated[int | None, Field(ge=1, le=LARGEST_INTEGER)]
 class AuditRequest(RequestBody):
     """An audit to request. GET /v1/audits/kinds lists the kinds and their parameters."""
 
-    kind: str = Field(max_length=200)
-    parameters: dict[str, JsonValue] = Field({}, max_length=100)
+    kind: str = Field(max_length=200, description="name of an audit kind")
+    parameters: dict[str, JsonValue] = Field(
+        {},
+        max_length=100,
+        description="parameters of the kind by name; omitted parameters have their defaults",
+    )
     measures: list[Annotated[str, Field(max_length=1000)]] = Field(
         [], max_length=200, description="measures of the audit; default: the track's plan"
     )

@@ -16,17 +16,21 @@ class ScheduleResource(Resource):
     current qrels version.
     """
 
-    id: str
-    track: str
+    id: str = Field(description="id of the schedule")
+    track: str = Field(description="name of the track")
     request: dict[str, Any] = Field(description="body of POST /v1/tracks/{track}/audits")
-    cron: str | None = None
+    cron: str | None = Field(
+        None, description="cron expression: minute, hour, day, month and weekday; null: none"
+    )
     zone: str | None = Field(None, description="time zone of the cron expression")
     runs: int | None = Field(None, description="repeat after this many new runs are scored")
     due_at: datetime | None = Field(None, description="next time of the cron expression")
     problem: str | None = Field(None, description="why the schedule requested no audit when it was last due")
-    team: str
-    created_at: datetime
-    paused_at: datetime | None = None
+    team: str = Field(description="team that created the schedule")
+    created_at: datetime = Field(description="time at which the schedule was created")
+    paused_at: datetime | None = Field(
+        None, description="time at which the schedule was paused; null if it is active"
+    )
 
     EXAMPLE = {
         "id": "sch_0192f0f1",
@@ -49,7 +53,9 @@ class ScheduleCreate(RequestBody):
     It has `cron`, or `runs`, or neither for every new qrels version.
     """
 
-    request: AuditRequest
+    request: AuditRequest = Field(
+        description="audit to request each time, as for POST /v1/tracks/{track}/audits"
+    )
     cron: Annotated[str, Field(max_length=200)] | None = Field(
         None, description="minute, hour, day, month and weekday"
     )
@@ -66,7 +72,9 @@ class ScheduleCreate(RequestBody):
 class ScheduleChange(RequestBody):
     """A change of a schedule."""
 
-    paused: bool
+    paused: bool = Field(
+        description="whether the schedule is paused; occasions missed during a pause are skipped"
+    )
 
     EXAMPLE = {"paused": True}
 
@@ -77,12 +85,16 @@ class AlertResource(Resource):
     It has the value of the number in the newest of them.
     """
 
-    id: str
-    track: str
-    kind: str
-    number: str
-    below: float | None = None
-    above: float | None = None
+    id: str = Field(description="id of the alert")
+    track: str = Field(description="name of the track")
+    kind: str = Field(description="audit kind whose reports are checked")
+    number: str = Field(description="name of the checked number in the reports")
+    below: float | None = Field(
+        None, description="lower bound: smaller values raise the alert; null: no lower bound"
+    )
+    above: float | None = Field(
+        None, description="upper bound: greater values raise the alert; null: no upper bound"
+    )
     raised: bool | None = Field(
         None, description="whether the value is out of bounds; null before the first audit"
     )
@@ -92,9 +104,11 @@ class AlertResource(Resource):
         "if it is undefined",
     )
     audit: str | None = Field(None, description="id of the newest audit")
-    judged_at: datetime | None = None
-    team: str
-    created_at: datetime
+    judged_at: datetime | None = Field(
+        None, description="time of the last check; null before the first audit"
+    )
+    team: str = Field(description="team that created the alert")
+    created_at: datetime = Field(description="time at which the alert was created")
 
     EXAMPLE = {
         "id": "alt_0192f0f0",
@@ -115,9 +129,22 @@ class AlertResource(Resource):
 class AlertCreate(RequestBody):
     """An alert to create: raised when the number is below or above a bound."""
 
-    kind: str = Field(max_length=200)
-    number: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]+$")
-    below: float | None = Field(None, allow_inf_nan=False)
-    above: float | None = Field(None, allow_inf_nan=False)
+    kind: str = Field(max_length=200, description="audit kind whose reports are checked")
+    number: str = Field(
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00-\x1f]+$",
+        description="name of the number to check in the reports",
+    )
+    below: float | None = Field(
+        None,
+        allow_inf_nan=False,
+        description="lower bound: smaller values raise the alert; at least one bound is required",
+    )
+    above: float | None = Field(
+        None,
+        allow_inf_nan=False,
+        description="upper bound: greater values raise the alert; at least one bound is required",
+    )
 
     EXAMPLE = {"kind": "downsampling", "number": "tau(AP)@50", "below": 0.9}

@@ -19,14 +19,16 @@ class LeaderboardRowResource(Resource):
     The last four fields come from the significance analysis. They are null or empty before it is done.
     """
 
-    rank: int
-    submission: str
-    team: str
-    name: str
-    tag: str
-    score: float
-    received_at: datetime
-    missing_topics: int
+    rank: int = Field(description="rank, from 1: one more than the number of submissions with a better score")
+    submission: str = Field(description="id of the submission")
+    team: str = Field(description="team that submitted the run")
+    name: str = Field(description="name of the file")
+    tag: str = Field(description="tag of the run in its file, without control characters")
+    score: float = Field(description="aggregate of the measure over the judged topics")
+    received_at: datetime = Field(description="time at which the upload began")
+    missing_topics: int = Field(
+        description="number of judged topics without documents in the run; they count as empty rankings"
+    )
     exact: ExactScore = None
     interval: Bounds = Field(None, description="lower and upper bound of the score's confidence interval")
     rank_interval: RankBounds = Field(
@@ -60,12 +62,12 @@ class LeaderboardRowResource(Resource):
     }
 
 
-class UnrankedSubmission(Resource):
-    """A submission without a rank, and the reason."""
+class UnscoredSubmissionResource(Resource):
+    """A submission without a score, and the reason."""
 
-    submission: str
-    team: str
-    reason: str
+    submission: str = Field(description="id of the submission")
+    team: str = Field(description="team that submitted the run")
+    reason: str = Field(description="why the submission has no score")
 
     EXAMPLE = {"submission": "sub_0192f0d1", "team": "borage", "reason": "not scored yet"}
 
@@ -102,7 +104,7 @@ class LeaderboardAnalysis(Resource):
         description="smallest true difference that a paired t-test at level `alpha` detects with power 0.8 "
         "on `topics` topics; null if it is undefined, and for geometric means",
     )
-    topics: int | None = None
+    topics: int | None = Field(None, description="number of analysed topics; null if there is no analysis")
     alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
     replicates: int | None = Field(None, description="number of random assignments of signs to the topics")
     seed: int | None = Field(
@@ -113,7 +115,7 @@ class LeaderboardAnalysis(Resource):
     warnings: tuple[str, ...] = Field(
         (), description="warnings, if the scale of the measure does not permit the analysis"
     )
-    computed_at: datetime | None = None
+    computed_at: datetime | None = Field(None, description="time of the analysis; null if there is none")
 
     EXAMPLE = {
         "state": "done",
@@ -139,18 +141,25 @@ class LeaderboardResource(Resource):
     The order is under a qrels version.
     """
 
-    track: str
-    measure: str
-    scale: ScaleResource
+    track: str = Field(description="name of the track")
+    measure: str = Field(description="canonical text of the measure")
+    scale: ScaleResource = Field(description="measurement scale of the measure")
     qrels: int | None = Field(
         None, description="number of the qrels version; null before judgments are published"
     )
-    qrels_digest: str | None = None
-    profile: str
-    scoring_version: int
-    analysis: LeaderboardAnalysis
-    rows: tuple[LeaderboardRowResource, ...]
-    unscored: tuple[UnrankedSubmission, ...] = Field(
+    qrels_digest: str | None = Field(
+        None,
+        description="SHA-256 of the judgments, in hexadecimal digits; null before judgments are published",
+    )
+    profile: str = Field(description="rules for reading and ordering runs")
+    scoring_version: int = Field(
+        description="version of the scoring rules; another version may give another score"
+    )
+    analysis: LeaderboardAnalysis = Field(description="significance analysis of the whole leaderboard")
+    rows: tuple[LeaderboardRowResource, ...] = Field(
+        description="ranked submissions of this page, best first"
+    )
+    unscored: tuple[UnscoredSubmissionResource, ...] = Field(
         description="submissions without a score; only on the first page"
     )
     next: str | None = Field(None, description="address of the following page")
@@ -165,6 +174,6 @@ class LeaderboardResource(Resource):
         "scoring_version": 1,
         "analysis": LeaderboardAnalysis.EXAMPLE,
         "rows": [LeaderboardRowResource.EXAMPLE],
-        "unscored": [UnrankedSubmission.EXAMPLE],
+        "unscored": [UnscoredSubmissionResource.EXAMPLE],
         "next": None,
     }

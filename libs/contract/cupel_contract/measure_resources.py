@@ -8,9 +8,9 @@ from cupel_contract.resource_base import Resource
 class MeasureParameterResource(Resource):
     """A parameter of a measure."""
 
-    name: str
-    required: bool
-    default: str | None = None
+    name: str = Field(description="name of the parameter in the text of a measure")
+    required: bool = Field(description="whether the text of the measure must set the parameter")
+    default: str | None = Field(None, description="the default as text; null: no default")
 
     EXAMPLE = {"name": "cutoff", "required": False, "default": None}
 
@@ -18,9 +18,9 @@ class MeasureParameterResource(Resource):
 class MeasureResource(Resource):
     """A measure with its parameters and documentation."""
 
-    name: str
-    aliases: tuple[str, ...]
-    parameters: tuple[MeasureParameterResource, ...]
+    name: str = Field(description="name of the measure")
+    aliases: tuple[str, ...] = Field(description="other names that are accepted")
+    parameters: tuple[MeasureParameterResource, ...] = Field(description="parameters of the measure")
     at: str | None = Field(None, description="the parameter that a number after @ sets")
     bounds: tuple[float | None, ...] = Field(description="smallest and largest value; null: unbounded")
     aggregate: str = Field(description="how the values of all topics become one number")
@@ -33,8 +33,8 @@ class MeasureResource(Resource):
     )
     subtopics: bool = Field(description="whether the measure uses judgments by subtopic instead of an aspect")
     exact: bool = Field(description="whether the service can also compute its values exactly")
-    summary: str
-    documentation: str
+    summary: str = Field(description="the measure in one sentence")
+    documentation: str = Field(description="full description of the measure")
     source: str = Field(description="the publication that defines the measure")
 
     EXAMPLE = {
@@ -57,7 +57,7 @@ class MeasureResource(Resource):
 class ParsedMeasureResource(Resource):
     """The canonical text of a measure, and the measure that it names."""
 
-    text: str
-    declared: MeasureResource
+    text: str = Field(description="canonical text of the measure")
+    declared: MeasureResource = Field(description="the measure that the text names")
 
     EXAMPLE = {"text": "nDCG@10", "declared": MeasureResource.EXAMPLE}

@@ -12,13 +12,13 @@ class ErrorItem(Resource):
     The place is a line of a file, or a field of the request.
     """
 
-    code: str
-    message: str
-    remedy: str | None = None
-    file: str | None = None
+    code: str = Field(description="stable code; GET /v1/errors explains it")
+    message: str = Field(description="what is wrong")
+    remedy: str | None = Field(None, description="what to do; null if there is no advice")
+    file: str | None = Field(None, description="name of the file; null if the item is not about a file")
     line: int | None = Field(None, description="line of the file, counted from 1")
     column: int | None = Field(None, description="column of the line, counted from 1")
-    topic: str | None = None
+    topic: str | None = Field(None, description="id of the topic; null if the item is not about a topic")
     field: str | None = Field(None, description="field of the request, for example `body.measures.0`")
     sample: str | None = Field(None, description="the text or value that is wrong")
 
@@ -46,7 +46,7 @@ class ProblemDocument(BaseModel):
     status: int = Field(description="HTTP status")
     detail: str = Field(description="what is wrong with this request")
     instance: str = Field(description="path of the request")
-    code: str
+    code: str = Field(description="stable code of the problem")
     remedy: str = Field(description="what the caller can do")
     request_id: str = Field(description="id of the request, as in X-Request-Id and in the log of the service")
     errors: list[ErrorItem] = Field([], description="at most 100 items of each code; `totals` counts all")
@@ -65,11 +65,13 @@ class FileWarnings(Resource):
 class ErrorCodeResource(Resource):
     """A stable error code: what it means and what to do."""
 
-    code: str
-    kind: ErrorCodeKind
+    code: str = Field(description="the code")
+    kind: ErrorCodeKind = Field(
+        description="whether the code is of a refused request, or of an error or a warning in a file"
+    )
     status: int | None = Field(None, description="HTTP status of a problem; null for findings in a file")
-    meaning: str
-    remedy: str
+    meaning: str = Field(description="what the code means")
+    remedy: str = Field(description="what to do")
 
     EXAMPLE = {
         "code": "track-unknown",

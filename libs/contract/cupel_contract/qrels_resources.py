@@ -13,9 +13,9 @@ from cupel_contract.states import QrelsState
 class PublishingProgress(Resource):
     """Progress of publishing a qrels version, as numbers of submissions."""
 
-    total: int
-    scored: int
-    dead: int = Field(description="submissions that could not be scored")
+    total: int = Field(description="number of submissions that the version scores, without withdrawn ones")
+    scored: int = Field(description="number of scored submissions")
+    dead: int = Field(description="number of submissions that could not be scored")
 
     EXAMPLE = {"total": 30, "scored": 30, "dead": 0}
 
@@ -23,25 +23,39 @@ class PublishingProgress(Resource):
 class QrelsResource(Resource):
     """A qrels version: all judgments of a track under one number."""
 
-    track: str
-    number: int
+    track: str = Field(description="name of the track")
+    number: int = Field(description="number of the version in its track, from 1")
     digest: str = Field(description="SHA-256 of the judgments, in hexadecimal digits")
-    state: QrelsState
+    state: QrelsState = Field(description="state of the version")
     counts: dict[str, Any] = Field(
-        description="numbers of judged topics, documents and judgments; ids of topics without judgments"
+        description="numbers of judged topics and documents, ids of topics without judgments, and "
+        "the number of judgments of each aspect"
     )
-    progress: PublishingProgress
-    findings: FileWarnings
-    created_at: datetime
-    published_at: datetime | None = None
-    current_since: datetime | None = None
+    progress: PublishingProgress = Field(
+        description="numbers of submissions that are to be scored, and that are scored"
+    )
+    findings: FileWarnings = Field(
+        description="warnings about the uploaded files; empty for callers who are not organisers"
+    )
+    created_at: datetime = Field(description="time of the upload")
+    published_at: datetime | None = Field(
+        None, description="time at which the version was published; null for a draft"
+    )
+    current_since: datetime | None = Field(
+        None, description="time at which the version became current; null if it never was"
+    )
 
     EXAMPLE = {
         "track": "health-2026",
         "number": 1,
         "digest": "9f2c51",
         "state": "current",
-        "counts": {"topics": 50, "unjudged_topics": ["150"], "documents": 4210, "judgments": 9805},
+        "counts": {
+            "topics": 50,
+            "unjudged_topics": ["150"],
+            "documents": 4210,
+            "judgments": {"relevance": 9805},
+        },
         "progress": PublishingProgress.EXAMPLE,
         "findings": FileWarnings.EXAMPLE,
         "created_at": "2026-03-02T10:00:00Z",
@@ -53,17 +67,21 @@ class QrelsResource(Resource):
 class RankChangeResource(Resource):
     """Score and rank of a submission under two qrels versions.
 
-    They are null under a version without its score.
+    Both are null under a version by which the submission has no score.
     """
 
-    submission: str
-    team: str
-    name: str
-    tag: str
-    old_score: float | None = None
-    new_score: float | None = None
-    old_rank: int | None = None
-    new_rank: int | None = None
+    submission: str = Field(description="id of the submission")
+    team: str = Field(description="team that submitted the run")
+    name: str = Field(description="name of the file")
+    tag: str = Field(description="tag of the run in its file, without control characters")
+    old_score: float | None = Field(None, description="score under the version `base`; null if it has none")
+    new_score: float | None = Field(None, description="score under the version `number`; null if it has none")
+    old_rank: int | None = Field(
+        None, description="rank under the version `base`, from 1; null if it has no score"
+    )
+    new_rank: int | None = Field(
+        None, description="rank under the version `number`, from 1; null if it has no score"
+    )
 
     EXAMPLE = {
         "submission": "sub_0192f0c5",
@@ -83,10 +101,10 @@ class QrelsDiffResource(Resource):
     The changes are from version `base` to version `number`.
     """
 
-    track: str
-    measure: str
-    base: int
-    number: int
+    track: str = Field(description="name of the track")
+    measure: str = Field(description="canonical text of the measure")
+    base: int = Field(description="number of the old qrels version")
+    number: int = Field(description="number of the new qrels version")
     rows: tuple[RankChangeResource, ...] = Field(
         description="submissions, in the order of the leaderboard under version `number`"
     )

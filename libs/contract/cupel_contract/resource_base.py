@@ -3,7 +3,7 @@
 import json
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
 
@@ -49,10 +49,7 @@ class RequestBody(BaseModel):
 
 
 class ResourceList(Resource, Generic[T]):
-    """A page of a list.
+    """A page of a list."""
 
-    `next` is the address of the following page, or null on the last page.
-    """
-
-    items: tuple[T, ...]
-    next: str | None = None
+    items: tuple[T, ...] = Field(description="items of this page")
+    next: str | None = Field(None, description="address of the following page; null on the last page")

@@ -37,23 +37,25 @@ class ScaleResource(Resource):
 class ScoreResource(Resource):
     """The score of a submission by one measure.
 
-    It is over the judged topics of a qrels version.
+    It covers only the topics that are judged in a qrels version.
     """
 
-    measure: str
+    measure: str = Field(description="canonical text of the measure")
     value: float | None = Field(None, description="aggregate over topics; null if it is undefined")
     exact: ExactScore = None
-    scale: ScaleResource
-    qrels: int
-    qrels_digest: str
-    run_digest: str
-    profile: str
-    scoring_version: int
-    topics: int
+    scale: ScaleResource = Field(description="measurement scale of the measure")
+    qrels: int = Field(description="number of the qrels version")
+    qrels_digest: str = Field(description="SHA-256 of the judgments, in hexadecimal digits")
+    run_digest: str = Field(description="SHA-256 of the ranking, in hexadecimal digits")
+    profile: str = Field(description="rules for reading and ordering runs")
+    scoring_version: int = Field(
+        description="version of the scoring rules; another version may give another score"
+    )
+    topics: int = Field(description="number of judged topics")
     missing_topics: int = Field(
         description="topics without documents in the run; they count as empty rankings"
     )
-    scored_at: datetime
+    scored_at: datetime = Field(description="time of the evaluation")
 
     EXAMPLE = {
         "measure": "nDCG@10",
@@ -74,8 +76,10 @@ class ScoreResource(Resource):
 class SubmissionScores(Resource):
     """The scores of one submission."""
 
-    submission: str
-    scores: tuple[ScoreResource, ...]
+    submission: str = Field(description="id of the submission")
+    scores: tuple[ScoreResource, ...] = Field(
+        description="a score for each measure; measures that are not computed yet are omitted"
+    )
 
     EXAMPLE = {"submission": "sub_0192f0c5", "scores": [ScoreResource.EXAMPLE]}
 
@@ -83,8 +87,8 @@ class SubmissionScores(Resource):
 class TopicScore(Resource):
     """The value of a measure on one topic."""
 
-    topic: str
-    value: float
+    topic: str = Field(description="id of the topic")
+    value: float = Field(description="value of the measure on the topic")
 
     EXAMPLE = {"topic": "101", "value": 0.5714}
 
@@ -92,11 +96,12 @@ class TopicScore(Resource):
 class TopicScoresResource(Resource):
     """A score, and the value of its measure on each topic."""
 
-    submission: str
-    score: ScoreResource
-    topics: tuple[TopicScore, ...]
+    submission: str = Field(description="id of the submission")
+    score: ScoreResource = Field(description="the aggregate score")
+    topics: tuple[TopicScore, ...] = Field(description="values on the judged topics")
     unjudged_topics: tuple[str, ...] = Field(
-        (), description="listed topics without judgments, which have no value and enter no aggregate"
+        (),
+        description="topics of the collection without judgments, which have no value and enter no aggregate",
     )
 
     EXAMPLE = {
@@ -110,28 +115,35 @@ class TopicScoresResource(Resource):
 class ExplanationResource(Resource):
     """The explanation of the score by one measure."""
 
-    measure: str
-    told: dict[str, dict[str, Any] | None] = Field(
+    measure: str = Field(description="canonical text of the measure")
+    parts: dict[str, dict[str, Any] | None] = Field(
         description="the computed parts by name; a part is null if it has nothing to explain"
     )
 
-    EXAMPLE = {"measure": "AP", "told": {"judgments": {"as_lowest": 0.3102}, "ties": None}}
+    EXAMPLE = {"measure": "AP", "parts": {"judgments": {"as_lowest": 0.3102}, "ties": None}}
 
 
 class ExplanationList(Resource):
     """The explanations of a submission's scores, and everything that they depend on."""
 
-    submission: str
-    qrels: int | None = None
-    qrels_digest: str | None = None
-    run_digest: str
-    profile: str
+    submission: str = Field(description="id of the submission")
+    qrels: int | None = Field(
+        None, description="number of the qrels version; null before judgments are published"
+    )
+    qrels_digest: str | None = Field(
+        None,
+        description="SHA-256 of the judgments, in hexadecimal digits; null before judgments are published",
+    )
+    run_digest: str = Field(description="SHA-256 of the ranking, in hexadecimal digits")
+    profile: str = Field(description="rules for reading and ordering runs")
     depth: int = Field(description="rankings are cut at this depth")
-    scoring_version: int
+    scoring_version: int = Field(
+        description="version of the scoring rules; another version may give another score"
+    )
     topics: tuple[str, ...] = Field(
         description="ids of the topics; every list of values by topic has this order"
     )
-    explanations: tuple[ExplanationResource, ...]
+    explanations: tuple[ExplanationResource, ...] = Field(description="an explanation for each measure")
 
     EXAMPLE = {
         "submission": "sub_0192f0c5",
@@ -149,11 +161,11 @@ class ExplanationList(Resource):
 class PendingExplanations(Resource):
     """Explanations that are being computed, with one job for each measure."""
 
-    submission: str
-    qrels: int
+    submission: str = Field(description="id of the submission")
+    qrels: int = Field(description="number of the qrels version")
     measures: tuple[str, ...] = Field(description="canonical texts of the measures")
-    jobs: tuple[JobResource, ...]
-    links: dict[str, str]
+    jobs: tuple[JobResource, ...] = Field(description="a job for each measure")
+    links: dict[str, str] = Field(description="address of the explanations")
 
     EXAMPLE = {
         "submission": "sub_0192f0c5",

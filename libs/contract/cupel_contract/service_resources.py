@@ -11,12 +11,17 @@ from cupel_contract.states import TokenScope
 class ServiceResource(Resource):
     """Version, profiles and limits of the service."""
 
-    name: Literal["cupel"] = "cupel"
-    version: str
+    name: Literal["cupel"] = Field("cupel", description="name of the software")
+    version: str = Field(description="version of the software")
     scoring_version: int = Field(description="increases whenever the same input may get another score")
     profiles: dict[str, str] = Field(description="meaning of each profile by its name")
-    limits: dict[str, int]
-    links: dict[str, str]
+    limits: dict[str, int] = Field(
+        description="maximum sizes of an uploaded file as sent and decompressed, in bytes, and the "
+        "maximum number of unscored submissions of a team to a track"
+    )
+    links: dict[str, str] = Field(
+        description="addresses of tracks, measures, error codes and the OpenAPI description"
+    )
 
     EXAMPLE = {
         "name": "cupel",
@@ -36,8 +41,8 @@ class ServiceResource(Resource):
 class CallerResource(Resource):
     """The team and the scope of the token of the request."""
 
-    team: str
-    scope: TokenScope
+    team: str = Field(description="team that the token acts for")
+    scope: TokenScope = Field(description="scope of the token")
     prefix: str = Field(description="the part of the token that identifies it")
 
     EXAMPLE = {"team": "aster", "scope": "participant", "prefix": "4QK7ZP2M"}

@@ -13,16 +13,20 @@ from cupel_contract.states import JobState, SubmissionState
 class JobResource(Resource):
     """A queued job."""
 
-    id: str
-    kind: str
-    queue: str
-    state: JobState
-    attempts: int
+    id: str = Field(description="id of the job")
+    kind: str = Field(description="kind of the work")
+    queue: str = Field(description="queue of the job")
+    state: JobState = Field(description="state of the job")
+    attempts: int = Field(description="number of attempts so far; a running attempt counts")
     error: str | None = Field(None, description="error of the last failed attempt")
-    submission: str | None = None
-    created_at: datetime
+    submission: str | None = Field(
+        None, description="id of the submission that the job works on; null if it works on none"
+    )
+    created_at: datetime = Field(description="time at which the job was queued")
     claimed_at: datetime | None = Field(None, description="when a worker last took the job")
-    finished_at: datetime | None = None
+    finished_at: datetime | None = Field(
+        None, description="time at which the job was done; null until then, and for dead jobs"
+    )
 
     EXAMPLE = {
         "id": "job_0192f0c6",
@@ -41,13 +45,13 @@ class JobResource(Resource):
 class RunResource(Resource):
     """A run: one ranked list per topic by one system. Runs never change."""
 
-    id: str
-    team: str
-    tag: str
+    id: str = Field(description="id of the run")
+    team: str = Field(description="team that submitted the run")
+    tag: str = Field(description="tag of the run in its file, without control characters")
     digest: str = Field(description="SHA-256 of the ranking, in hexadecimal digits")
     raw_digest: str = Field(description="SHA-256 of the file as sent, in hexadecimal digits")
-    topics: int
-    documents: int
+    topics: int = Field(description="number of topics in the file")
+    documents: int = Field(description="number of ranked documents over all topics")
     bytes: int = Field(description="size of the file as sent")
     metadata: dict[str, Any] | None = Field(None, description="the ir_metadata block of the file")
 
@@ -67,7 +71,9 @@ class RunResource(Resource):
 class ProfileEffect(Resource):
     """The topics on which another rule would order the documents of a run differently."""
 
-    count: int
+    count: int = Field(
+        description="number of topics on which another rule would order the documents differently"
+    )
     topics: tuple[str, ...] = Field(
         description="ids of the first topics on which another rule would order the documents differently"
     )
@@ -78,23 +84,27 @@ class ProfileEffect(Resource):
 class SubmissionResource(Resource):
     """A submission of a run to a track."""
 
-    id: str
-    track: str
-    team: str
-    run: RunResource
+    id: str = Field(description="id of the submission")
+    track: str = Field(description="name of the track")
+    team: str = Field(description="team that submitted the run")
+    run: RunResource = Field(description="the submitted run")
     name: str = Field(description="name of the file")
-    received_at: datetime
+    received_at: datetime = Field(description="time at which the upload began")
     completed_at: datetime = Field(description="time at which the complete file was accepted")
-    withdrawn_at: datetime | None = None
-    state: SubmissionState
-    findings: FileWarnings
+    withdrawn_at: datetime | None = Field(
+        None, description="time of the withdrawal; null if the submission was not withdrawn"
+    )
+    state: SubmissionState = Field(description="state of the submission")
+    findings: FileWarnings = Field(description="warnings about the file")
     profile_effects: dict[str, ProfileEffect] = Field(
         {},
         description="topics on which another rule would order the documents differently, by rule: "
         "`single_precision` (scores as 32-bit floats) or `rank_column` (order by rank instead of score)",
     )
-    jobs: tuple[JobResource, ...]
-    links: dict[str, str]
+    jobs: tuple[JobResource, ...] = Field(description="jobs that score the submission")
+    links: dict[str, str] = Field(
+        description="addresses of this submission, its scores, events, run, file and leaderboard"
+    )
 
     EXAMPLE = {
         "id": "sub_0192f0c5",

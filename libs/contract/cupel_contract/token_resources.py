@@ -12,13 +12,15 @@ class TokenResource(Resource):
     """A token without its secret."""
 
     prefix: str = Field(description="the part of the token that identifies it")
-    team: str
-    scope: TokenScope
-    label: str
-    created_at: datetime
-    expires_at: datetime | None = None
+    team: str = Field(description="team that the token acts for")
+    scope: TokenScope = Field(description="scope of the token")
+    label: str = Field(description="free-text note about the token")
+    created_at: datetime = Field(description="time at which the token was issued")
+    expires_at: datetime | None = Field(None, description="time of expiry; null: the token does not expire")
     used_at: datetime | None = Field(None, description="time of the last use")
-    revoked_at: datetime | None = None
+    revoked_at: datetime | None = Field(
+        None, description="time of the revocation; null if the token was not revoked"
+    )
 
     EXAMPLE = {
         "prefix": "4QK7ZP2M",
@@ -43,8 +45,12 @@ class IssuedTokenResource(TokenResource):
 class TokenCreate(RequestBody):
     """A token to issue."""
 
-    team: str = Field(max_length=200)
-    scope: str = Field(max_length=200, json_schema_extra={"enum": [str(scope) for scope in TokenScope]})
+    team: str = Field(max_length=200, description="team that the token acts for")
+    scope: str = Field(
+        max_length=200,
+        json_schema_extra={"enum": [str(scope) for scope in TokenScope]},
+        description="scope of the token",
+    )
     label: str = Field("", max_length=200, description="free-text note about the token")
     expires_at: AwareDatetime | None = Field(
         None, description="time of expiry with its UTC offset; default: the token does not expire"

@@ -13,17 +13,19 @@ MeasureTexts = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max
 class TrackResource(Resource):
     """A track: a shared task that teams submit runs to."""
 
-    name: str
-    title: str
+    name: str = Field(description="name of the track")
+    title: str = Field(description="title of the track")
     team: str = Field(description="the team that owns the track")
     aspects: dict[str, Any] = Field(description="declared aspects by name, as in a collection file")
-    label_sets: dict[str, Any] | None = None
+    label_sets: dict[str, Any] | None = Field(
+        None, description="declared label sets by name, as in a collection file; null: none"
+    )
     profile: str = Field(description="rules for reading and ordering runs")
     measures: tuple[str, ...] = Field(description="the plan: every submission is scored by these measures")
     depth: int = Field(description="rankings are cut at this depth")
     current: int | None = Field(None, description="number of the current qrels version")
     publishing: int | None = Field(None, description="number of the qrels version that is being published")
-    created_at: datetime
+    created_at: datetime = Field(description="time at which the track was created")
     closed_at: datetime | None = Field(None, description="time at which the track was closed for submissions")
 
     EXAMPLE = {
@@ -45,13 +47,20 @@ class TrackResource(Resource):
 class TrackCreate(RequestBody):
     """A track to create. Aspects and label sets are written as in a collection file."""
 
-    name: str = Field(max_length=200)
-    title: str = Field(max_length=1000)
+    name: str = Field(
+        max_length=200,
+        description="unique name: 1 to 64 letters, digits, dots, hyphens and underscores, starting "
+        "with a letter or digit",
+    )
+    title: str = Field(max_length=1000, description="title of 1 to 200 characters")
     aspects: dict[str, JsonValue] = Field(
         {"relevance": {"labels": [0, 1]}},
-        description="declared aspects by name; may be omitted if all judgments will be by subtopic",
+        description="declared aspects by name; default: `relevance` with labels 0 and 1, which also suits a "
+        "track whose judgments are all by subtopic",
     )
-    label_sets: dict[str, JsonValue] | None = None
+    label_sets: dict[str, JsonValue] | None = Field(
+        None, description="label sets by name, as in a collection file"
+    )
     profile: str = Field("cupel", max_length=200, description="rules for reading and ordering runs")
     measures: MeasureTexts = Field(description="the plan: every submission is scored by these measures")
     depth: int = Field(1000, ge=1, description="rankings are cut at this depth")
@@ -67,7 +76,7 @@ class TrackCreate(RequestBody):
 class TrackChange(RequestBody):
     """Changes to a track as a merge patch (RFC 7396): absent fields stay as they are."""
 
-    title: str = Field("", max_length=1000)
+    title: str = Field("", max_length=1000, description="the new title, of 1 to 200 characters")
     measures: MeasureTexts = Field([], description="the new plan")
     closed: bool = Field(False, description="whether the track is closed for submissions")
 

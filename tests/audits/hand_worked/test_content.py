@@ -150,5 +150,7 @@ def test_report_equals_an_independent_computation(
         f"With {words.format(last)}, tau of P@2 itself is {tau['P@2', last]:.2f}. "
         f"LMD has the higher tau at {len(higher)} of 2 steps{since}.",
     )
+    advice = "Consider LMD only at the steps where its tau is higher" if higher else "Use P@2 rather than LMD"
+    assert report.actions[0].startswith(advice)
     assert tau["P@2", first] == 1 > tau["LMD", first]
     assert report.undefined == report.warnings == ()

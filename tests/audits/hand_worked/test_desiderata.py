@@ -113,6 +113,7 @@ def test_report_equals_an_independent_scorer() -> None:
             ),
         },
     )
+    assert report.plots[0].title == f"{measure}: 2 failed checks"
 
 
 def error_of(labels: Sequence[int]) -> tuple[int, int] | None:

@@ -187,3 +187,10 @@ def test_report_equals_independent_draws() -> None:
             ),
         },
     )
+    # The smallest drawn difference is 0.1. Its fitted rate is 3/13 for every number of topics.
+    assert [plot.title for plot in report.plots] == [
+        "With 5 topics, differences of 0.2 or more by P@10 have a swap rate of at most 12%",
+        "The smallest differences by P@10 are reversed in 23% of comparisons with 1 topic, and in 23% with 5",
+        "Topics needed for a tau of 0.9: 1 selected or more than 2 random by P@10",
+        "Topics 5, 3, 2 have the lowest median scores by P@10",
+    ]

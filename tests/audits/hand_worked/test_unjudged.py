@@ -31,7 +31,7 @@ RUNS = lists(
     }
 )
 PARAMETERS = {"depth": 2, "look": 3, "cutoffs": [1, 2]}
-DOCUMENTS = "place topic document influence share turned runs best where settles"
+DOCUMENTS = "place topic document influence share reversed runs best highest_ranks settles"
 BREAKS_TIE = "the lead of one over two by P@2 changes from 0.00000 to 0.25000"
 CLOSES_LEAD = "the lead of two over three by P@2 changes from 0.25000 to 0.00000"
 
@@ -51,7 +51,7 @@ def test_report_equals_the_hand_worked_report() -> None:
     assert_table(
         report,
         "changes",
-        "topic document measure influence turned upper lower lead left",
+        "topic document measure influence reversed upper lower lead left",
         [
             ("2", "2z", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
             ("2", "2z", "RR", 1.0, 1, "three", "four", 0.25, -0.25),
@@ -69,7 +69,10 @@ def test_report_equals_the_hand_worked_report() -> None:
          ("three", 2, 0.5), ("four", 2, 0.5)],
     )  # fmt: skip
     assert_table(
-        report, "topics", "topic missing tried turning influence", [("1", 2, 2, 0, 1.25), ("2", 1, 1, 1, 1.0)]
+        report,
+        "topics",
+        "topic missing tried reversing influence",
+        [("1", 2, 2, 0, 1.25), ("2", 1, 1, 1, 1.0)],
     )
     assert len(report.tables) == 4
     assert_numbers(
@@ -82,13 +85,16 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "On average 31.2% of the first 2 documents of a run are unjudged; the largest share is 50.0% "
-        "(three).",
-        "3 documents among the first 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
+        "On average 31.2% of the top 2 of a run are unjudged; the largest share is 50.0% (three).",
+        "3 documents in the top 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
         "reverse the order of two runs.",
         "The listed documents (3) have 100% of the influence of all examined documents. If 2z of topic 2 "
         f"is highly relevant, {CLOSES_LEAD}.",
     )
+    assert [plot.title for plot in report.plots] == [
+        "The first 3 documents have 100% of the influence of all examined documents",
+        "three has the largest unjudged share: 50% of its first 2",
+    ]
     assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()
 
@@ -107,7 +113,10 @@ def test_limits_keep_the_hand_worked_documents() -> None:
         [(1, "2", "2z", 1.0, 1 / 1.75, 1, 2, 1, "four 1, three 2", CLOSES_LEAD)],
     )
     assert_table(
-        report, "topics", "topic missing tried turning influence", [("1", 2, 1, 0, 0.75), ("2", 1, 1, 1, 1.0)]
+        report,
+        "topics",
+        "topic missing tried reversing influence",
+        [("1", 2, 1, 0, 0.75), ("2", 1, 1, 1, 1.0)],
     )
     assert report.warnings == (
         "1 unjudged documents with the smallest sums of 1 / rank were not examined: increase `tried` to "

@@ -102,10 +102,16 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
         f"{0 - half[2]:+.4f}, and that of the other runs by {0 - half[3]:+.4f}. The bias against "
         f"the runs left out is {half[4]:.4f}.",
     )
+    most = max(bias, key=lambda row: row[4])
+    assert (report.plots[-1].title, report.plots[-1].reference) == (
+        f"Runs left out of the pool lose up to {most[4]:.4f} more than the other runs (by P@3, at {most[1]} "
+        "per cent)",
+        0.0,
+    )
     assert half[4] > 0
     assert half[3] > 0
     assert report.warnings == (
-        "1 of 8 judged documents are not among the first 2 of any audited run: they lose their judgments at "
+        "1 of 8 judged documents are not in the top 2 of any audited run: they lose their judgments at "
         "every percentage; set a larger depth to keep them.",
     )
     reason = "the removed runs are too few, or all of them have the same score"

@@ -78,6 +78,20 @@ def test_bounds_of_cam_and_mm_of_three_documents(table_3: AuditSubject) -> None:
     assert report.numbers["bound_below_0.9(CAM(of=AP))"] == 1
 
 
+def test_low_bounds_without_lacking_aspects_are_a_share_of_all_topics() -> None:
+    """The bound of AP is 19/24 on topic t, and 1 on topic u, where one document is best by both aspects."""
+    qrels = qrels_of(
+        {
+            RELEVANCE: {"t": {"d1": 1, "d2": 3, "d3": 3}, "u": {"d1": 3}},
+            CORRECTNESS: {"t": {"d1": 2, "d2": 1, "d3": 0}, "u": {"d1": 2}},
+        }
+    )
+    runs = {name: ranking | {"u": ranked("d1")} for name, ranking in RUNS.items()}
+    report = report_of(subject_of(qrels, runs, "CAM(of=AP)", top=100))
+    [row] = report.table("bounds").records()
+    assert (row["topics"], row["full"], row["low"], row["low_whole"]) == (2, 1 / 2, 1 / 2, 1 / 2)
+
+
 def test_rankings_are_orders_of_aspects_and_three_more(two_topics: AuditSubject) -> None:
     names = cells_by_key(report_of(two_topics), "strategies", "strategy", "topic")
     assert len(names) == 3 * 2 * 1 + 3

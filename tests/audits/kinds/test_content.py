@@ -227,6 +227,7 @@ def test_selection_refuses_classic_measures_and_too_deep_pools(subject: AuditSub
     assert problems("label_selection", subject, {"measure": CLASSIC}) == [
         f"{CLASSIC} does not read texts: give a text-based measure such as LMD"
     ]
+    assert problems("label_selection", subject, {"depth": 20}) == []
     assert problems("label_selection", subject, {"depth": 21}) == [
         "depth is 21, but labelling ends at 20: give a depth from 1 to 20"
     ]

@@ -111,6 +111,7 @@ def test_equal_versions_agree_fully_and_keep_all_ranks() -> None:
     assert report.numbers["tau(AP)"] == report.numbers["tau_ap(AP)"] == 1
     changed = ("moved", "farthest", "regrouped", "alone", "opposite")
     assert [report.numbers[f"{name}(AP)"] for name in changed] == [0] * 5
+    assert "; one remains best." in report.verdict[0]
 
 
 def runs_with_shares(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:

@@ -72,7 +72,7 @@ def test_scores_have_explanations_and_scale_types(alice: Client, track: str, wor
     assert {list(alice.watch_job(job.id))[-1].state for job in requested.jobs} == {"done"}
     found = alice.explanations(submission, measures=requested.measures, qrels=requested.qrels)
     explanations: dict[str, Any] = {
-        explanation.measure: explanation.told for explanation in found.explanations
+        explanation.measure: explanation.parts for explanation in found.explanations
     }
     (score,) = alice.scores(submission, measures=["AP"])
     assert explanations["AP"]["judgments"]["as_lowest"] == score.value

@@ -1,5 +1,6 @@
 """Tests of exact scores: their sort keys and texts, their values, and identities that floats break."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import ExactScores, aggregate, evaluate, exact_values, has_exact_values
-from cupel_measures.scoring.exact import floats, from_text, sort_key, to_text
+from cupel_measures.scoring.exact import floats, sort_key, to_text
 from support.data.small_collections import Scored, joined_of, qrels_of, ranked, scale
 
 numbers = st.fractions() | st.integers() | st.integers(0, 3**250) | st.fractions(0, 1, max_denominator=10**40)
@@ -39,15 +40,19 @@ class TestExactNumbers:
         assert [sort_key(number) for number in long] == sorted(sort_key(number) for number in reversed(long))
 
     @given(numbers)
-    def test_text_round_trips(self, number: Exact) -> None:
+    def test_text_has_all_digits(self, number: Exact) -> None:
         assert to_text(number) == str(number)
-        assert from_text(to_text(number)) == number
 
     @pytest.mark.parametrize(
         "number", [3**20_000, -(3**20_000), Fraction(10**8000 + 1, 3**20_000), 10**4000], ids=lambda _: "long"
     )
-    def test_text_of_a_very_long_number_round_trips(self, number: Exact) -> None:
-        assert from_text(to_text(number)) == number
+    def test_text_of_a_very_long_number_has_all_digits(self, number: Exact) -> None:
+        text, limit = to_text(number), sys.get_int_max_str_digits()
+        sys.set_int_max_str_digits(0)
+        try:
+            assert text == str(number)
+        finally:
+            sys.set_int_max_str_digits(limit)
 
     def test_floats_are_rounded_to_nearest_and_never_infinite(self) -> None:
         assert floats([2**53 + 1, 2**53 + 3, Fraction(1, 3)]).tolist() == [2.0**53, 2.0**53 + 4, 1 / 3]
@@ -253,7 +258,11 @@ class TestIdentities:
         assert_identities(qrels, joined, 250)
 
     def test_floats_break_the_identities_on_real_runs(self, shared: Path) -> None:
-        """The paper prints tau = 0.9985 and 0.9996 for gRBP(p=0.2) and RBTO: it computes with floats."""
+        """Floats order runs differently from exact scores.
+
+        Ferrante et al. (2019) print tau = 0.9985 and 0.9996 between gRBP(p=0.2) and RBTO instead of 1,
+        because they compute with floats.
+        """
         folder = shared / "data/clef-ehealth-2015-task2"
         qrels = read_qrels(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
         measure, place = parse("gRBP(p=0.2)@250"), parse("RBTO@250")

@@ -1,4 +1,4 @@
-"""Selection of documents to label, of terms to compare, and of topics to use.
+"""Selection of documents to label, and of topics to use.
 
 Hui, Towards robust and reusable evaluation for novelty and diversity (PIKM 2014), sections 5.2 and 5.4.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.model import Floats, Ids, Ints, Texts
-from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
+from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets
 
 DEEPEST = 20
 """Depth of the last pool. The number of labels is reported as a share of the size of this pool."""
@@ -109,31 +109,6 @@ def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | Non
     closeness[np.arange(len(documents)), [place[document] for document in documents]] = 0.0
     sums: Floats = np.cumsum(closeness, axis=1)[:, -1]
     return sums / (len(models) - 1)
-
-
-def select_terms(
-    subtopics: Sequence[Sequence[str]],
-    texts: Texts,
-    number: int,
-    *,
-    smoothing: float = 0.0,
-    stop: int = 0,
-) -> tuple[str, ...]:
-    """Return the `number` most salient terms of the subtopics of a topic, best first.
-
-    Source: Hui, PIKM 2014, section 5.4.
-
-    subtopics: for each subtopic, its relevant documents; documents without text are skipped. The salience of
-    a term w is the mean over subtopics of theta(w) log2(theta(w) / p(w|C)), where theta is the language model
-    of the subtopic and p(w|C) that of the collection. Equally salient terms are in alphabetical order.
-    """
-    corpus = Corpus.of(texts, stop)
-    groups = [_places(documents, texts) for documents in subtopics]
-    groups = [group[corpus.with_words(group)] for group in groups]
-    models = [corpus.mean(group) for group in groups if len(group)]
-    if not models:
-        return ()
-    return tuple(texts.vocabulary[int(term)] for term in salient(models, corpus, number, smoothing))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class LeaderboardRow:
 
 @dataclass(frozen=True)
 class UnscoredSubmission:
-    """A submission that is not ranked, and the reason."""
+    """A submission without a score, and the reason."""
 
     submission: str
     team: str
@@ -61,7 +61,7 @@ class UnscoredSubmission:
 class Leaderboard:
     """A page of a leaderboard with everything that it depends on.
 
-    analysis: analysis of the whole board. unscored: submissions without a rank; empty on later pages. qrels:
+    analysis: analysis of the whole board. unscored: submissions without a score; empty on later pages. qrels:
     None while the track has no current version; then `rows` is empty. etag: changes with the content.
     """
 

@@ -45,11 +45,11 @@ TOO_MANY_EXPLANATIONS = refusal("too-many-explanations")
 class ExplanationView:
     """The explanation of a score.
 
-    told: name of a part -> data (None if empty), in the order of ABOUT.
+    parts: name of a part -> data (None if empty), in the order of ABOUT.
     """
 
     measure: str
-    told: Mapping[str, Any]
+    parts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

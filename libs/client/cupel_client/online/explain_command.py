@@ -14,7 +14,7 @@ from cupel_contract.score_resources import ExplanationResource, PendingExplanati
 from cupel_contract.states import JobState
 from cupel_measures.explaining import ABOUT
 
-COLUMNS = ("run", "measure", "about", "told")
+COLUMNS = ("run", "measure", "about", "data")
 PARTS = "\b\nParts of an explanation:\n" + "\n".join(
     f"  {name:<10} {sentence}" for name, sentence in ABOUT.items()
 )
@@ -79,19 +79,19 @@ def _select_parts(explanation: ExplanationResource, parts: Sequence[str]) -> Exp
 
     Earlier requests may have stored further parts.
     """
-    selected = {name: data for name, data in explanation.told.items() if name in parts}
-    return ExplanationResource(measure=explanation.measure, told=selected)
+    selected = {name: data for name, data in explanation.parts.items() if name in parts}
+    return ExplanationResource(measure=explanation.measure, parts=selected)
 
 
 def _print_explanations(run: str, explanations: Sequence[ExplanationResource], form: str) -> None:
     if form == "table":
         for explanation in explanations:
-            show_explanations(run, explanation.measure, explanation.told)
+            show_explanations(run, explanation.measure, explanation.parts)
         return
     rows = [
-        {"run": run, "measure": explanation.measure, "about": name, "told": data}
+        {"run": run, "measure": explanation.measure, "about": name, "data": data}
         for explanation in explanations
-        for name, data in explanation.told.items()
+        for name, data in explanation.parts.items()
     ]
     print_rows(form, COLUMNS, rows)
 

@@ -151,22 +151,6 @@ def _digits(number: int) -> str:
     return f"{_digits(more)}{last:0{CHUNK}d}" if more else str(last)
 
 
-def from_text(text: str) -> Fraction:
-    """Return the number that `to_text` wrote."""
-    above, _, below = text.partition("/")
-    sign = -1 if above.startswith("-") else 1
-    return Fraction(sign * _number(above.lstrip("-")), _number(below or "1"))
-
-
-def _number(digits: str) -> int:
-    first = len(digits) % CHUNK
-    blocks = [digits[begin : begin + CHUNK] for begin in range(first, len(digits), CHUNK)]
-    number = int(digits[:first] or "0")
-    for block in blocks:
-        number = number * 10**CHUNK + int(block)
-    return number
-
-
 def sort_key(value: Exact) -> str:
     """Return ASCII text whose byte order is the order of the numbers.
 

@@ -166,7 +166,8 @@ class TopicsFindings:
             return "No swap rate could be fitted"
         return (
             f"The smallest differences by {first.measure} are reversed in {same[0].fitted:.0%} of "
-            f"comparisons with {same[0].topics} topics, and in {same[-1].fitted:.0%} with {same[-1].topics}"
+            f"comparisons with {same[0].topics} topic{'s' * (same[0].topics != 1)}, and in "
+            f"{same[-1].fitted:.0%} with {same[-1].topics}"
         )
 
     def _subsets_title(self) -> str:

@@ -70,7 +70,7 @@ class JudgingCandidate:
     topic: str
     document: str
     runs: int
-    where: Sequence[RankInRun]
+    highest_ranks: Sequence[RankInRun]
     influence: float
     measures: Mapping[str, MeasureInfluence]
 
@@ -117,10 +117,10 @@ class ListRow:
         float | None,
         Heading("cumulative share", "of the influence of all examined documents, down to this row"),
     ]
-    turned: Annotated[int, Heading("reversed pairs", "of runs; largest number over the measures")]
+    reversed: Annotated[int, Heading("reversed pairs", "of runs; largest number over the measures")]
     runs: Annotated[int, Heading("runs", "number of runs that retrieve the document")]
     best: Annotated[int, Heading("best rank")]
-    where: Annotated[str, Heading("found in", "runs that rank the document highest, and this rank")]
+    highest_ranks: Annotated[str, Heading("found in", "runs that rank the document highest, and this rank")]
     settles: Annotated[str | None, Heading("largest change", "if the document is highly relevant")]
 
 
@@ -132,7 +132,7 @@ class ChangeRow:
     document: DocumentCell
     measure: MeasureCell
     influence: Annotated[float, Heading("influence")]
-    turned: Annotated[int, Heading("reversed pairs", "of runs")]
+    reversed: Annotated[int, Heading("reversed pairs", "of runs")]
     upper: Annotated[str | None, Heading("upper run", "of the two adjacent runs whose lead changes most")]
     lower: Annotated[str | None, Heading("lower run", "of the two adjacent runs whose lead changes most")]
     lead: Annotated[float | None, Heading("lead", "under the present judgments")]
@@ -141,7 +141,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareRow:
-    """unjudged@depth of a run."""
+    """The share of unjudged documents of a run down to a depth (unjudged@depth)."""
 
     run: RunCell
     depth: Annotated[int, Heading("depth")]
@@ -157,7 +157,7 @@ class JudgingTopicRow:
     topic: TopicCell
     missing: Annotated[int, Heading("unjudged", "documents within the depth of some run")]
     tried: Annotated[int, Heading("examined", "documents whose influence was computed")]
-    turning: Annotated[
+    reversing: Annotated[
         int, Heading("reversing a pair", "examined documents that could alone reverse the order of two runs")
     ]
     influence: Annotated[float, Heading("influence", "sum over the examined documents")]
@@ -215,7 +215,7 @@ def _rank_candidates(
             topic=about.topics[topic],
             document=document["document"],
             runs=document["runs"],
-            where=[RankInRun(*values) for values in document["where"]],
+            highest_ranks=[RankInRun(*values) for values in document["where"]],
             influence=document["influence"],
             measures={text: MeasureInfluence(*values) for text, values in document["measures"].items()},
         )
@@ -239,10 +239,12 @@ def _list_rows(
             document=candidate.document,
             influence=candidate.influence,
             share=cumulative / total if total else None,
-            turned=candidate.reversed,
+            reversed=candidate.reversed,
             runs=candidate.runs,
-            best=candidate.where[0].rank,
-            where=", ".join(f"{about.runs[entry.run]} {entry.rank}" for entry in candidate.where),
+            best=candidate.highest_ranks[0].rank,
+            highest_ranks=", ".join(
+                f"{about.runs[entry.run]} {entry.rank}" for entry in candidate.highest_ranks
+            ),
             settles=candidate.describe_change(about),
         )
 
@@ -256,7 +258,7 @@ def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) 
                 document=candidate.document,
                 measure=measure,
                 influence=by_measure.influence,
-                turned=by_measure.reversed,
+                reversed=by_measure.reversed,
                 upper=pair and about.runs[pair.upper],
                 lower=pair and about.runs[pair.lower],
                 lead=pair and pair.lead,
@@ -286,7 +288,7 @@ def _topic_rows(about: SubjectSummary, results: Mapping[int, TopicTrial]) -> Ite
             topic=about.topics[topic],
             missing=trial["missing"],
             tried=trial["tried"],
-            turning=trial["turning"],
+            reversing=trial["turning"],
             influence=trial["influence"],
         )
 
@@ -319,7 +321,7 @@ def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
             worst = max(by_run, key=by_run.__getitem__)
             mean = math.fsum(by_run.values()) / len(by_run)
             yield (
-                f"On average {mean:.1%} of the first {k} documents of a run are unjudged; the largest share "
+                f"On average {mean:.1%} of the top {k} of a run are unjudged; the largest share "
                 f"is {by_run[worst]:.1%} ({worst})."
             )
 
@@ -329,12 +331,12 @@ def _describe_missing(depth: int, shares: Sequence[ShareRow], results: Mapping[i
     if all(row.share is None for row in shares):
         return "No run retrieves a document for these topics."
     if not missing:
-        return f"All documents among the first {depth} of any run are judged."
-    turning = sum(trial["turning"] for trial in results.values())
+        return f"All documents in the top {depth} of any run are judged."
+    reversing = sum(trial["turning"] for trial in results.values())
     examined = sum(trial["tried"] for trial in results.values())
     return (
-        f"{missing} documents among the first {depth} of some run are unjudged. Of {examined} examined "
-        f"documents, {turning} could alone reverse the order of two runs."
+        f"{missing} documents in the top {depth} of some run are unjudged. Of {examined} examined "
+        f"documents, {reversing} could alone reverse the order of two runs."
     )
 
 
@@ -434,8 +436,8 @@ def _shares_title(depth: int, shares: Sequence[ShareRow]) -> str:
     if worst is None:
         return "No run retrieves a document"
     if not worst.share:
-        return f"All of the first {worst.depth} documents of every run are judged"
-    return f"{worst.run} has the largest unjudged share: {worst.share:.0%} of its first {worst.depth}"
+        return f"All documents in the top {worst.depth} of every run are judged"
+    return f"{worst.run} has the largest unjudged share: {worst.share:.0%} of its top {worst.depth}"
 
 
 FIRST_PLACES = 10
