@@ -79,7 +79,7 @@ def wilcoxon(first: Vector, second: Vector, *, scale: ScaleType = "interval") ->
 
 
 def _signed_ranks(differences: Floats) -> tuple[float, float]:
-    """Return the smaller of the sums of positive and negative ranks, and its two-sided p."""
+    """Return the smaller sum of positive or negative ranks, and its two-sided p."""
     from scipy.stats import rankdata
     from scipy.stats import wilcoxon as signed_rank_test
 
@@ -93,7 +93,7 @@ def _signed_ranks(differences: Floats) -> tuple[float, float]:
 
 
 def _subset_sums(values: Sequence[int]) -> Ints:
-    """Return int64[sum of values + 1]: for each sum, the number of subsets of `values` that have it."""
+    """Return the number of subsets of `values` by their sum, int64[total + 1]."""
     counts = np.ones(1, dtype=np.int64)
     for value in values:
         counts = np.pad(counts, (0, value)) + np.pad(counts, (value, 0))
