@@ -102,6 +102,17 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
         "left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
+    assert report.actions[0].startswith("Before you score a run of a run that did not contribute to the pool")
+    assert {plot.name: plot.domain for plot in report.plots}["taus"] == (0.0, 1.0)
+
+
+def test_collection_is_fair_if_no_run_loses_a_rank() -> None:
+    """Both runs retrieve the same documents, so leaving out one of them removes no judgment."""
+    runs = dict.fromkeys(("two", "copy"), RUNS["two"])
+    qrels = qrels_of({"1": {"1a": 1, "1c": 1}, "2": {"2f": 1, "2h": 0}})
+    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), PARAMETERS)
+    assert report.numbers["worst_rank_loss(P@2)"] == 0
+    assert report.actions[0].startswith("Use the collection for new runs that resemble these")
 
 
 def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
