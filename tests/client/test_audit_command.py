@@ -25,6 +25,7 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import cli
 from cupel_client.offline.audit_work import SavedParts
+from cupel_client.offline.presentation.audit_output import print_tables
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.grammar.parameters import OneFlag, Whole, Word
 from cupel_measures.reading.qrels_files import read_qrels
@@ -198,6 +199,16 @@ class TestOutput:
         mean = report["numbers"]["tau(AP)@40"]
         [row] = [line.split() for line in lines if line.split()[:2] == ["AP", "40"]]
         assert row[3] == f"{mean:.4f}"
+
+    def test_small_numbers_are_not_printed_as_zero(self, capsys: pytest.CaptureFixture[str]) -> None:
+        columns = (Column("run", "run"), Column("p", "p"))
+        rows = [("a", 2e-9), ("b", -2e-9), ("c", 0.0), ("d", 0.0001)]
+        print_tables(
+            {}, AuditReport(verdict=(), numbers={}, tables=(ReportTable("points", "Tests", columns, rows),))
+        )
+        printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+        for row in (["a", "<0.0001"], ["b", ">-0.0001"], ["c", "0"], ["d", "0.0001"]):
+            assert row in printed
 
     def test_default_output_ends_with_the_actions(self) -> None:
         report = data_of(*DOWNSAMPLING)["report"]

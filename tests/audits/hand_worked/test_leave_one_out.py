@@ -95,10 +95,10 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
         "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on "
         "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
         "is 0.865 on average and at least 0.548.",
-        "0 of 8 judged documents (0.0%) are not among the first 2 of any audited run.",
+        "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
         "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
         "in 1 of 4 cases it removes none.",
-        "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run that is "
+        "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run that is "
         "left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
@@ -164,10 +164,10 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
         "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
         "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
         "order is 0.730 on average and at least 0.548.",
-        "0 of 8 judged documents (0.0%) are not among the first 2 of any audited run.",
+        "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
         "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
         "4; in 0 of 2 cases it removes none.",
-        "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run whose "
+        "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run whose "
         "team is left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
@@ -193,7 +193,7 @@ def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None
         "average. "
         "This is not a verdict on fairness, because 11% of the judged documents are from outside the pool of "
         "these runs.",
-        "No verdict on fairness: 1 of 9 judged documents (11.1%) are not among the first 2 of any audited "
+        "No verdict on fairness: 1 of 9 judged documents (11.1%) are not in the top 2 of any audited "
         "run, so other runs or methods contributed to the pool. They may also have contributed documents "
         "that only one audited run retrieves. Then the contributions and losses below are overestimated.",
         "P@2: A run that is left out loses 0.25 of 4 ranks on average and at most 1 (two). Its score "

@@ -111,7 +111,7 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
     assert half[4] > 0
     assert half[3] > 0
     assert report.warnings == (
-        "1 of 8 judged documents are not among the first 2 of any audited run: they lose their judgments at "
+        "1 of 8 judged documents are not in the top 2 of any audited run: they lose their judgments at "
         "every percentage; set a larger depth to keep them.",
     )
     reason = "the removed runs are too few, or all of them have the same score"

@@ -239,7 +239,11 @@ def test_mean_of_a_weaker_scale_has_a_warning() -> None:
 
 
 def test_interval_of_a_huge_effect_contains_the_effect() -> None:
-    """For a huge effect, only the estimated standard deviation is uncertain: d / (chi / sqrt(df))."""
+    """For a huge effect d, almost only the estimated standard deviation is uncertain.
+
+    The observed effect is about d / (chi / sqrt(df)). So the interval is the observed effect times quantiles
+    of chi / sqrt(df).
+    """
     for mean in (1e4, 1e6, 5e8):
         first = mean + np.array([-1.0, 0.0, 1.0])
         result = effect_size(first, np.zeros(3))

@@ -43,7 +43,7 @@ MeasureText = Annotated[str, OneMeasure()]
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
     """Yield the reasons why text-based measures cannot be compared with `reference`.
 
-    `reference` is the text of a measure.
+    `reference` names a measure as a string, such as "alpha_nDCG@20".
     """
     if subject.content is None:
         yield (

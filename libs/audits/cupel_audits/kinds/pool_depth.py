@@ -239,6 +239,6 @@ def _judged_outside(
     outside = 0 if last is None else about.judged - last["kept"]
     if outside:
         yield (
-            f"{outside} of {about.judged} judged documents are not among the first {deepest} of any audited "
+            f"{outside} of {about.judged} judged documents are not in the top {deepest} of any audited "
             f"run. They have no judgment at any depth, so tau can be below 1 at depth {deepest} too."
         )

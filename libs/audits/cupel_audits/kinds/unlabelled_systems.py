@@ -154,7 +154,7 @@ def _judged_outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[st
     """
     if pool < about.judged:
         yield (
-            f"{about.judged - pool} of {about.judged} judged documents are not among the first {depth} of "
+            f"{about.judged - pool} of {about.judged} judged documents are not in the top {depth} of "
             "any audited run: they lose their judgments at every percentage; set a larger depth to keep them."
         )
 

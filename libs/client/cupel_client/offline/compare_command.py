@@ -124,8 +124,8 @@ def compare(
     not significantly different, and the runs that are not significantly worse than the best (max-T). The same
     seed gives the same report. An invalid run is skipped, and the exit code is 1.
 
-    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
-    within M, worse, or undecided.
+    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (not worse by M or
+    more), equal within M, worse, or undecided.
 
     With --same, an original run is compared with its reproduction instead (Breuer et al., SIGIR 2020).
 

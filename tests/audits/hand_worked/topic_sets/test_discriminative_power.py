@@ -1,7 +1,7 @@
 """The whole report of `discriminative_power` on four runs, with an independent bootstrap in exact numbers.
 
-`COUNTS` is P@4 of runs a to d on five topics, times 4. AP@4 equals P@4, because relevant documents are ranked
-first.
+`COUNTS` is P@4 of runs a to d on five topics, times 4. AP@4 equals P@4, because each topic has four
+relevant documents, and each run ranks its relevant documents first.
 """
 
 from fractions import Fraction

@@ -242,7 +242,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _choose_from_front(about: SubjectSummary, front: Mapping[str, int]) -> Iterator[str]:
-    """Yield how to choose among the runs that no other run dominates."""
+    """Yield advice on choosing among the runs that no other run dominates."""
     if any(size > 1 for size in front.values()):
         yield (
             "Decide how important each aspect is before you name a best run. If you cannot decide, report "
