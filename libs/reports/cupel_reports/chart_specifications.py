@@ -268,7 +268,7 @@ def _with_ends(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
 
 
 def _with_labels(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
-    """Return the rows with labels that overlap neither another label nor another point.
+    """Return the rows with labels that overlap no other label and no other point.
 
     Smaller series are labelled first.
     """
@@ -477,7 +477,7 @@ def _reference(picture: Picture, way: str = "y") -> list[alt.Chart]:
 
 
 def _ends_above_reference(picture: Picture) -> bool:
-    """Return whether all curves end above the reference, where they would cross its label."""
+    """Return whether all curves end above the reference, where its label usually is."""
     reference = picture.plot.reference
     if reference is None or picture.plot.form != "curve" or not picture.rows:
         return False
