@@ -259,6 +259,29 @@ def test_participant_cannot_revive_a_job(system: System, clock: Clock) -> None:
     assert work_off(system) == 1
 
 
+def test_organiser_of_another_track_cannot_revive_a_job_of_their_submission(
+    system: System, clock: Clock
+) -> None:
+    make_track(system)
+    publish_qrels(system)
+    [job] = submit(system, STRANGER).jobs
+    for _ in range(3):
+        jobs.fail(system, take(system), "no")
+        clock.forward(10)
+    with pytest.raises(Forbidden):
+        jobs.revive(system, STRANGER, job.id)
+    assert jobs.get(system, STRANGER, job.id).state == "dead"
+
+
+def test_worker_without_an_urgent_job_does_not_postpone(system: System) -> None:
+    add(system, "a", queue="audit")
+    claim = jobs.claim_next(system, "audit")
+    assert claim is not None
+    assert not jobs.should_postpone(system, claim)
+    add(system, "b")
+    assert jobs.should_postpone(system, claim)
+
+
 def test_unknown_state_is_refused(system: System) -> None:
     with pytest.raises(Invalid, match="'lost'"):
         jobs.list_(system, ADMIN, state="lost")

@@ -1,6 +1,6 @@
 """Measure error rates and coverage, and write libs/measures/CALIBRATION.md.
 
-    make calibrate                  about two minutes on one core
+    make calibrate                  some minutes on one core
     make calibrate TRIALS=10000     more trials
 
 Rates on real score matrices are printed if the shared data is there. They are not part of the page.

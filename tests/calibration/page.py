@@ -52,9 +52,12 @@ Limits that the tables show:
   findings than alpha, and more topics help only slowly. Two mends were tried and not adopted, because they
   lose power where systems differ on few topics: a max-T test by the studentised bootstrap, and Hall's
   transformation of t (1992). `cupel compare` prints a caution if there are fewer than 25 topics.
-- **Real scores** are not part of this page. `make calibrate` prints rates for the score matrices in the
-  folder that CUPEL_SHARED names. If their means are made equal by shifting, many differences become skewed,
-  and false findings are then well above alpha.
+- **Real scores** are not part of this page. `make calibrate` prints rates of the max-T test for the score
+  matrices in the folder that CUPEL_SHARED names. Their means are made equal in two ways, and topics are drawn
+  with replacement. Symmetric residuals: each topic's centred scores get a random sign, so the spreads and
+  correlations are real, all differences are symmetric about 0, and alpha is the bound. Shifting: each system
+  gets the same mean. Scores are bounded and many are 0, so shifted differences are often strongly skewed. The
+  printed rows name this violated assumption if the skewness of a difference is above 1 or below -1.
 - **Unequal spreads.** Randomised Tukey HSD assumes equal spreads. The max-T test, which is the default, does
   not.
 - **BCa intervals** are too narrow with few topics, or if two systems differ on few topics. They are an option

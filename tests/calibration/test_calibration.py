@@ -134,16 +134,40 @@ def test_real_rows_are_none_without_shared_data(monkeypatch: pytest.MonkeyPatch,
 
 def test_neighbours_get_equal_means() -> None:
     scores = np.random.default_rng(0).random((30, 10))
-    shifted = real_matrices.SAMPLERS["shifted"][0](scores, make_rng(0), 7)
-    assert shifted.shape == (7, 10)
+    shifted = real_matrices.POPULATIONS["shifted within five neighbours"](scores)
     groups = real_matrices._neighbour_means(scores.mean(axis=0))
     assert sorted(np.unique(groups, return_counts=True)[1].tolist()) == [5, 5]
     assert groups.mean() == pytest.approx(scores.mean())
+    assert shifted.mean(axis=0) == pytest.approx(groups)
 
 
-def test_real_matrices_with_random_signs_keep_the_error_rate(shared: Path) -> None:
+def test_symmetric_residuals_keep_spreads_and_correlations() -> None:
+    """The scores are skewed, such as those of bounded measures; only shifted differences stay skewed."""
+    scores = np.random.default_rng(0).exponential(size=(40, 4)) * np.array([1.0, 1.0, 1.0, 5.0])
+    symmetric, shifted = (
+        real_matrices.POPULATIONS[name](scores) for name in ("symmetric residuals", "shifted")
+    )
+    assert np.cov(symmetric.T, bias=True) == pytest.approx(np.cov(scores.T, bias=True))
+    assert np.abs(symmetric.mean(axis=0)).max() < 1e-12
+    assert real_matrices.largest_skewness(symmetric) < 1e-9
+    assert real_matrices.largest_skewness(shifted) > real_matrices.STRONG
+    rows = [
+        real_matrices.real_row("simulated", scores, name, 25, 60, seed=1)
+        for name in ("symmetric residuals", "shifted")
+    ]
+    assert [row.outside for row in rows] == ["", real_matrices.OUTSIDE]
+    assert rows[0].rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+
+
+def test_largest_skewness_equals_worked_value() -> None:
+    """The differences -1, -1 and 2 have the squares 6 / 3 = 2 and the cubes 6 / 3 = 2: 2 / 2^1.5."""
+    assert real_matrices.largest_skewness(np.array([[-1.0, 0], [-1, 0], [2, 0]])) == pytest.approx(2**-0.5)
+    assert real_matrices.largest_skewness(np.array([[3.0, 2.0], [2.0, 1.0]])) == 0
+
+
+def test_symmetric_residuals_of_real_matrices_keep_the_error_rate(shared: Path) -> None:
     name, scores = next(real_matrices.matrices(shared / "data"))
-    row = real_matrices.real_row(name, scores, "random signs", 25, 60, seed=1)
+    row = real_matrices.real_row(name, scores, "symmetric residuals", 25, 60, seed=1)
     assert row.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
 
 

@@ -121,7 +121,9 @@ def test_page_explains_the_scale_type() -> None:
     page = on_one_line(cupel("measures", "RBP").stdout)
     assert "Interval if p = 1/2, ordinal if p is smaller, neither if p is larger" in page
     page = " ".join(cupel("measures", "AP").stdout.split())
-    assert "neither: allows median, ranks, Kruskal-Wallis" in page
+    disputed = "Whether a mean needs an interval scale is disputed"
+    assert f"neither: allows median, ranks, Kruskal-Wallis. {disputed}" in page
+    assert disputed not in on_one_line(cupel("measures", "P").stdout)
 
 
 def test_written_example_can_be_scored(tmp_path: Path) -> None:

@@ -32,10 +32,17 @@ def format_option(*more: str) -> Callable[[_Command], _Command]:
     )
 
 
+scale_notes_option = click.option(
+    "--scale-notes",
+    is_flag=True,
+    help="Also print notes on means of measures without an interval scale. JSON always has them.",
+)
+
+
 def console(*, stderr: bool = False) -> "Console":
     """Return a rich console that highlights nothing.
 
-    It does not wrap files at 80 columns.
+    Output to a file or pipe is WIDTH_IN_FILES columns wide, instead of rich's default of 80.
     """
     from rich.console import Console  # imported late, because formats for programs do not need it
 

@@ -79,7 +79,7 @@ def test_report_equals_the_hand_worked_report() -> None:
         "the documents of a topic's pool of depth 3, and 100% of its relevant documents.",
     )
     assert report.warnings == (
-        "1 of 7 judged documents are not among the first 3 of any audited run. They have no judgment at any "
+        "1 of 7 judged documents are not in the top 3 of any audited run. They have no judgment at any "
         "depth, so tau can be below 1 at depth 3 too.",
     )
     assert report.undefined == ()

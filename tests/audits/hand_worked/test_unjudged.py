@@ -85,16 +85,15 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "On average 31.2% of the first 2 documents of a run are unjudged; the largest share is 50.0% "
-        "(three).",
-        "3 documents among the first 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
+        "On average 31.2% of the top 2 of a run are unjudged; the largest share is 50.0% (three).",
+        "3 documents in the top 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
         "reverse the order of two runs.",
         "The listed documents (3) have 100% of the influence of all examined documents. If 2z of topic 2 "
         f"is highly relevant, {CLOSES_LEAD}.",
     )
     assert [plot.title for plot in report.plots] == [
         "The first 3 documents have 100% of the influence of all examined documents",
-        "three has the largest unjudged share: 50% of its first 2",
+        "three has the largest unjudged share: 50% of its top 2",
     ]
     assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()

@@ -168,7 +168,7 @@ def test_pool_depth_stops_at_the_deepest_rank_of_any_run() -> None:
 def test_pool_depth_warns_of_judged_documents_outside_the_pool() -> None:
     qrels, runs = board()
     report = audited("pool_depth", subject_of(qrels, runs, "AP", top=5), {"deepest": 5})
-    assert "are not among the first 5 of any audited run" in report.warnings[0]
+    assert "are not in the top 5 of any audited run" in report.warnings[0]
     assert report.numbers["kept@5"] is not None
     assert report.numbers["kept@5"] < 1
 
@@ -176,7 +176,7 @@ def test_pool_depth_warns_of_judged_documents_outside_the_pool() -> None:
 def test_unlabelled_systems_warns_of_judged_documents_outside_the_pool() -> None:
     qrels, runs = board()
     report = audited("unlabelled_systems", subject_of(qrels, runs, "AP", top=5), {"depth": 5, "repeats": 2})
-    assert "are not among the first 5 of any audited run: they lose their judgments" in report.warnings[0]
+    assert "are not in the top 5 of any audited run: they lose their judgments" in report.warnings[0]
     complete = audited("unlabelled_systems", subject_of(QRELS, RUNS, "AP", top=9), {"depth": 9, "repeats": 2})
     assert not any("of any audited run" in warning for warning in complete.warnings)
 

@@ -128,6 +128,19 @@ def test_result_does_not_depend_on_where_it_is_computed(folder: Path, tmp_path: 
     assert set(first["provenance"]["combined"]) == set(SIZES)
 
 
+def test_audit_by_an_earlier_release_without_samples_is_refused(folder: Path, tmp_path: Path) -> None:
+    old = shutil.copytree(folder / "power" / "second", tmp_path / "old")
+    for part in (old / "parts").glob("[0-9]*.json"):
+        trials = json.loads(part.read_text())
+        for trial in trials.values():
+            del trial["by_sample"]
+        part.write_text(json.dumps(trials))
+    message = cupel("audit", "combine", folder / "power" / "first", old, code=2).stderr
+    assert "old: an earlier release of Cupel made this audit, without the bootstrap samples" in message
+    assert "repeat its command with --restart" in message
+    assert "first:" not in message
+
+
 def test_what_cannot_be_combined_is_a_usage_error(folder: Path, tmp_path: Path) -> None:
     power, aspects = folder / "power", folder / "aspects"
     assert "two or more" in cupel("audit", "combine", power / "first", code=2).stderr

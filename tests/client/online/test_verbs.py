@@ -107,7 +107,9 @@ def test_leaderboard_reports_significance(organiser, judged: str) -> None:
     assert re.search(
         r"a true difference of 0\.\d+ with power 0\.8, and smaller ones less often\.", shown.stdout
     )
-    assert "the max-T test needs an interval scale" in shown.stderr
+    assert "interval scale" not in shown.stderr
+    noted = organiser("leaderboard", judged, "-m", "AP", "--scale-notes")
+    assert "the max-T test needs an interval scale" in noted.stderr
     (board,) = json.loads(organiser("leaderboard", judged, "-m", "AP", "--format", "json").stdout)
     assert (board["analysis"]["state"], board["analysis"]["neighbours"]) == ("done", 2)
     for row in board["rows"]:
@@ -142,12 +144,12 @@ def test_online_scores_equal_offline_scores_exactly(organiser, judged: str, fold
         assert len(online.stdout.splitlines()) == 1 + 3 * 6
 
 
-def test_leaderboard_warns_if_the_scale_does_not_permit_means(organiser, judged: str) -> None:
-    warned = organiser("leaderboard", judged, "-m", "nDCG@10").stderr
+def test_scale_notes_tell_that_the_scale_does_not_permit_means(organiser, judged: str) -> None:
+    warned = organiser("leaderboard", judged, "-m", "nDCG@10", "--scale-notes").stderr
     assert warned.startswith("nDCG@10: a mean over topics requires an interval scale")
     organiser("track", "change", judged, "-m", "nDCG@10 P@10")
     organiser("watch", judged)
-    fine = organiser("leaderboard", judged, "-m", "P@10")
+    fine = organiser("leaderboard", judged, "-m", "P@10", "--scale-notes")
     assert "step1.run" in fine.stdout
     assert not fine.stderr
     other = organiser("leaderboard", judged, "-m", "RR")

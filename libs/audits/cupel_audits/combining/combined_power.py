@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cupel_audits.declarations import Audit
+from cupel_audits.declarations import Audit, AuditError
 from cupel_audits.kinds.discriminative_power import DiscriminativePower
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
@@ -83,9 +83,12 @@ def report(
 ) -> AuditReport:
     """Return the report on all collections.
 
-    by_collection: the results of the trials of each collection.
+    by_collection: the results of the trials of each collection. Raises AuditError if an earlier release
+    computed some of them without bootstrap samples.
     """
     assert isinstance(audit, DiscriminativePower)
+    if reasons := list(_missing_samples(by_collection)):
+        raise AuditError(reasons)
     found: dict[str, dict[str, Any]] = {}
     for name, trials in by_collection.items():
         for result in trials.values():
@@ -110,6 +113,15 @@ def report(
             if text not in powers
         ),
     )
+
+
+def _missing_samples(by_collection: Mapping[str, Mapping[int, Any]]) -> Iterator[str]:
+    for name, trials in by_collection.items():
+        if any(result["undefined"] is None and "by_sample" not in result for result in trials.values()):
+            yield (
+                f"{name}: an earlier release of Cupel made this audit, without the bootstrap samples that "
+                "intervals need: repeat its command with --restart"
+            )
 
 
 def _row(text: str, powers: Powers) -> CombinedPowerRow:

@@ -27,7 +27,7 @@ from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
-from cupel_client.output import console, format_option, printable
+from cupel_client.output import console, format_option, printable, scale_notes_option
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import compare as compared
@@ -93,6 +93,7 @@ MOST_PAIRS = 10
     "runs differ on few topics.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
+@scale_notes_option
 @margin_options
 @same_system_options
 @format_option("latex")
@@ -105,6 +106,7 @@ def compare(
     jobs: int | None,
     form: str,
     pairs: bool,
+    scale_notes: bool,
     margins: tuple[tuple[str | None, float], ...],
     margin_test: MarginTest,
     bayes: bool,
@@ -122,8 +124,8 @@ def compare(
     not significantly different, and the runs that are not significantly worse than the best (max-T). The same
     seed gives the same report. An invalid run is skipped, and the exit code is 1.
 
-    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
-    within M, worse, or undecided.
+    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (not worse by M or
+    more), equal within M, worse, or undecided.
 
     With --same, an original run is compared with its reproduction instead (Breuer et al., SIGIR 2020).
 
@@ -166,7 +168,10 @@ def compare(
     report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
-            _compared(report, wide, requests, choices, margin_choices, pairs)
+            replace(
+                _compared(report, wide, requests, choices, margin_choices, pairs),
+                shows_scale_notes=scale_notes,
+            )
         )
     finish(report, names)
 
@@ -222,4 +227,9 @@ def _compared(
     margins = compare_margins(
         margin_choices, requests, scores, comparison.pairs, alpha=choices.alpha, seed=choices.seed
     )
-    return ComparisonResult(report, comparison, shows_pairs or len(comparison.pairs) <= MOST_PAIRS, margins)
+    return ComparisonResult(
+        scored=report,
+        compared=comparison,
+        shows_pairs=shows_pairs or len(comparison.pairs) <= MOST_PAIRS,
+        margins=margins,
+    )

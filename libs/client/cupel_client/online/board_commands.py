@@ -13,13 +13,14 @@ from cupel_client.api.client import Client
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import with_client
 from cupel_client.online.online_output import format_number, format_time, json_value, print_line, print_rows
-from cupel_client.output import format_option
+from cupel_client.output import format_option, scale_notes_option
 from cupel_contract.leaderboard_resources import (
     LeaderboardAnalysis,
     LeaderboardResource,
     LeaderboardRowResource,
 )
 from cupel_contract.score_resources import ScoreResource, TopicScoresResource
+from cupel_measures.comparing.outcomes import is_scale_note
 
 SCORE_COLUMNS = ("run", "measure", "topic", "value")
 BOARD_COLUMNS = tuple(LeaderboardRowResource.model_fields)
@@ -68,7 +69,7 @@ def scores(
 
 
 def _values_by_topic(scores: TopicScoresResource) -> dict[str, float | None]:
-    """Return the value of each listed topic, topics in byte order.
+    """Return the value of each topic of the collection, topics in byte order.
 
     The value is None for a topic without judgments.
     """
@@ -110,10 +111,17 @@ def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, 
     "--qrels", type=click.IntRange(1), help="Number of the qrels version (default: the current one)."
 )
 @click.option("--wait", is_flag=True, help="Wait for the significance analysis.")
+@scale_notes_option
 @format_option()
 @with_client
 def leaderboard(
-    client: Client, track: str, measure: str | None, qrels: int | None, wait: bool, form: str
+    client: Client,
+    track: str,
+    measure: str | None,
+    qrels: int | None,
+    wait: bool,
+    scale_notes: bool,
+    form: str,
 ) -> None:
     """Print the leaderboard of TRACK with its significance analysis.
 
@@ -132,14 +140,14 @@ def leaderboard(
         time.sleep(POLL_SECONDS)
         board = client.leaderboard(track, measure=measure, qrels=qrels)
     if form == "table":
-        _print_board(board)
+        _print_board(board, shows_scale_notes=scale_notes)
     elif form == "json":
         print_rows(form, BOARD_COLUMNS, [json_value(board.model_dump())])
     else:
         print_rows(form, BOARD_COLUMNS, [json_value(row.model_dump()) for row in board.rows])
 
 
-def _print_board(board: LeaderboardResource) -> None:
+def _print_board(board: LeaderboardResource, *, shows_scale_notes: bool) -> None:
     """Print the ranks and the analysis.
 
     Warnings and unscored submissions go to standard error.
@@ -149,12 +157,18 @@ def _print_board(board: LeaderboardResource) -> None:
         _print_analysis(board)
     else:
         print_line(f"The leaderboard of {board.track} is empty: {_reason_for_no_rows(board)}.", err=True)
-    warnings = [board.scale.warning] if board.rows and board.scale is not None else []
-    warnings += board.analysis.warnings if board.analysis else ()
-    for warning in filter(None, warnings):
+    for warning in _warnings(board, shows_scale_notes=shows_scale_notes):
         print_line(warning, err=True)
     for item in board.unscored:
         print_line(f"not ranked: {item.submission} of {item.team}: {item.reason}", err=True)
+
+
+def _warnings(board: LeaderboardResource, *, shows_scale_notes: bool) -> Iterator[str]:
+    if shows_scale_notes and board.rows and board.scale is not None and board.scale.warning:
+        yield board.scale.warning
+    for warning in board.analysis.warnings if board.analysis else ():
+        if shows_scale_notes or not is_scale_note(warning):
+            yield warning
 
 
 def _reason_for_no_rows(board: LeaderboardResource) -> str:

@@ -20,6 +20,7 @@ from cupel_measures.grammar.registry import LAWS, REQUIRED, Declaration, Paramet
 from cupel_measures.grammar.scale_types import OPERATIONS
 from cupel_measures.grammar.trec_names import trec_name
 
+DISPUTED = ". Whether a mean needs an interval scale is disputed (Sakai 2020; Moffat 2022)"
 INDENT, CAVEAT, EXAMPLE = "    ", "Caveat: ", "Example: "
 
 RULES = (
@@ -28,8 +29,8 @@ RULES = (
     "A negative grade is a judgment with the lowest label.",
     "If a topic has no relevant document, or its ideal ranking has gain 0, the score is 0.",
     "A topic that is missing from the run scores as an empty ranking, whose score is 0.",
-    "Scores are averaged over all topics with a judgment. A listed topic without any judgment is shown, but "
-    "never enters a mean. Topics of the run that the qrels lack are ignored.",
+    "Scores are averaged over all topics with a judgment. A topic of the collection without any judgment is "
+    "shown, but never enters a mean. Topics of the run that the qrels lack are ignored.",
     "A cutoff k keeps the first k documents. A shorter ranking is not padded.",
     "Ranks start at 1. Logarithms have base 2 unless the page says otherwise.",
     "Ties in score are broken by document id, in descending order.",
@@ -167,11 +168,14 @@ class ReferencePage:
     def scale(self) -> str:
         """Return the scale type and the operations that it allows.
 
-        If a rule determines the type, return the rule.
+        If a rule determines the type, return the rule. If means may need a stronger scale, add that this is
+        disputed.
         """
-        if self.declaration.scale != "depends":
-            return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
-        return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")
+        type_ = self.declaration.scale
+        if type_ == "depends":
+            return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".") + DISPUTED
+        allowed = f"{type_}: allows {', '.join(OPERATIONS[type_])}"
+        return allowed if "mean" in OPERATIONS[type_] else allowed + DISPUTED
 
     @property
     def exact(self) -> str:

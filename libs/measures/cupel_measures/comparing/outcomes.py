@@ -66,6 +66,14 @@ def undefined_reason(*scores: Floats) -> str | None:
     return None
 
 
+NEEDS_INTERVAL = "needs an interval scale"
+
+
+def is_scale_note(warning: str) -> bool:
+    """Return whether a warning is one of `scale_warnings`."""
+    return NEEDS_INTERVAL in warning
+
+
 def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
     """Return a warning if `method` computes means that the scale does not allow.
 
@@ -74,7 +82,7 @@ def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
     if "mean" in OPERATIONS[scale]:
         return ()
     actual = "an ordinal scale" if scale == "ordinal" else "neither an interval nor an ordinal scale"
-    return (f"{method} needs an interval scale, but the measure has {actual}",)
+    return (f"{method} {NEEDS_INTERVAL}, but the measure has {actual}",)
 
 
 def mean(values: Floats) -> Floats:

@@ -16,6 +16,7 @@ from cupel_measures.comparing.comparison import ComparisonReport as Compared
 from cupel_measures.comparing.comparison import Difference, MeasureComparison
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION
+from cupel_measures.comparing.outcomes import is_scale_note
 from cupel_measures.comparing.resampling import Interval
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI
 from cupel_measures.reading.qrels_files import qrels_digest
@@ -37,17 +38,19 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonResult:
     """The scored runs and their comparison.
 
-    shows_pairs: whether tables list every pair. margins: None without --margin.
+    shows_pairs: whether tables list every pair. margins: None without --margin. shows_scale_notes: whether
+    all formats have the warnings about scale types. Otherwise only JSON has them.
     """
 
     scored: EvaluationReport
     compared: Compared
     shows_pairs: bool = True
     margins: MarginResult | None = None
+    shows_scale_notes: bool = False
 
     @property
     def confidence(self) -> str:
@@ -94,6 +97,10 @@ class ComparisonResult:
         for warning in dict.fromkeys(text for _, warnings in of_measures for text in warnings):
             yield f"{', '.join(name for name, warnings in of_measures if warning in warnings)}: {warning}"
         yield from self._uneven()
+
+    def printed_warnings(self) -> Iterator[str]:
+        """Yield the warnings for formats other than JSON."""
+        return (text for text in self.warnings() if self.shows_scale_notes or not is_scale_note(text))
 
     def _uneven(self) -> Iterator[str]:
         uneven = self.compared.unjudged_gaps
@@ -295,7 +302,7 @@ def print_csv(result: ComparisonResult) -> None:
 
 def print_warnings(result: ComparisonResult) -> None:
     """Print the warnings on standard error, because the format has no field for them."""
-    for warning in result.warnings():
+    for warning in result.printed_warnings():
         click.echo(printable(warning), err=True)
 
 

@@ -54,7 +54,7 @@ def print_tables(result: ComparisonResult) -> None:
         click.echo()
     print_margins(result.margins, result.compared.systems, result.compared.pairs)
     _print_orders(result)
-    for line in (*_method(result), *(f"note: {warning}" for warning in result.warnings())):
+    for line in (*_method(result), *(f"note: {warning}" for warning in result.printed_warnings())):
         click.echo(printable(line))
 
 

@@ -138,7 +138,7 @@ def _columns(systems: int, pairs: Iterable[tuple[int, int]] | None) -> tuple[Int
         return np.triu_indices(systems, 1)
     columns = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     if (columns < 0).any() or (columns >= systems).any() or (columns[:, 0] == columns[:, 1]).any():
-        raise ValueError(f"expected pairs of two systems from 0 to {systems - 1}")
+        raise ValueError(f"expected pairs of two different systems from 0 to {systems - 1}")
     return columns[:, 0], columns[:, 1]
 
 
