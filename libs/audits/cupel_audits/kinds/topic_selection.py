@@ -22,7 +22,6 @@ from cupel_audits.analysis.run_orders import (
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary, scores_by_topic
-from cupel_measures.catalogue.parser import parse
 
 Count = Annotated[int, whole_number(description="a whole number of topics")]
 Repeats = Annotated[int, whole_number(0)]
@@ -113,9 +112,7 @@ class TopicSelection(Audit):
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
-        yield from content_measures.problems(subject, self.reference)
-        if not parse(self.measure).declaration.texts:
-            yield f"{self.measure} does not read texts: give a text-based measure such as LMD"
+        yield from content_measures.problems(subject, self.reference, self.measure)
 
     def trials(self, subject: AuditSubject) -> int:
         return 1 + self.repeats
