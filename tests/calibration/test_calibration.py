@@ -233,7 +233,9 @@ class TestCommittedPage:
             if design.cells == ("normal", "partial", "10", "25")
         ]
         for row in rank_rates.rank_rows([design], calibrate.SEED):
-            assert f"| {' | '.join(row.cells)} | {row.rates[rank_rates.FALSE_FINDING].value:.3f}" in text
+            assert (
+                f"| {' | '.join(row.cells)} | {row.rates[simultaneous_rates.FALSE_FINDING].value:.3f}" in text
+            )
 
     def test_row_of_max_t_is_reproduced(self, text: str) -> None:
         row = max_t_row(simultaneous_rates.designs(calibrate.TRIALS)[0], calibrate.SEED)
