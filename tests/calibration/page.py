@@ -36,7 +36,8 @@ def render(tables: Sequence[Table], *, seed: int, trials: int) -> str:
 
 INTRODUCTION = """\
 Error rates of tests and coverage of intervals in simulations: `make calibrate`, seed {seed}, {trials:,}
-trials, half of them for comparisons of 30 systems and for randomised Tukey HSD; cupel-measures {version},
+trials, half of them for comparisons of 30 systems and for randomised Tukey HSD. Rank tests have two fifths of
+the trials, and one fifth for 30 systems. The version is cupel-measures {version},
 method {method}. All tests have alpha {alpha:g}, and all intervals confidence {confidence:g}.
 
 A promise is **missed** if the rate is more than {tolerance} standard errors on the wrong side. The standard
@@ -60,6 +61,8 @@ Limits that the tables show:
   printed rows name this violated assumption if the skewness of a difference is above 1 or below -1.
 - **Unequal spreads.** Randomised Tukey HSD assumes equal spreads. The max-T test, which is the default, does
   not.
+- **Conover's test** limits false findings to alpha only if no systems differ. Otherwise, the ranks of
+  some systems vary more than the shared error of the test allows. Nemenyi's test does not have this limit.
 - **BCa intervals** are too narrow with few topics, or if two systems differ on few topics. They are an option
   with a caution; t intervals are the default.
 - **Simultaneous intervals** are those of the first step of the max-T test. If only a later step finds a
@@ -125,6 +128,7 @@ TITLES = {
     "intervals": "Intervals of one mean difference",
     "max-t": "Max-T tests of all pairs, simultaneous intervals, ranks and the best set",
     "hsd": "Randomised Tukey HSD",
+    "ranks": "Rank tests with topics as blocks",
 }
 TEXTS = {
     "tests": """\
@@ -138,4 +142,8 @@ direction. Intervals: all simultaneous intervals contain the true differences. R
 contain every rank that the system may have. Best set: it contains the best system (the first of several).""",
     "hsd": f"""\
 {HSD_REPLICATES} permutations; all means are equal. Any false finding: a significant difference.""",
+    "ranks": """\
+Tests of `cupel compare --test nemenyi`, `conover` and `aligned-ranks`, and Friedman's tests of all systems
+that precede them, for equal means. Any false finding: a significant difference of equal systems or in the
+wrong direction; for Friedman's tests, their rejection.""",
 }

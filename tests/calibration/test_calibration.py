@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration import __main__ as calibrate
-from calibration import page, pair_rates, real_matrices, simultaneous_rates
+from calibration import page, pair_rates, rank_rates, real_matrices, simultaneous_rates
 from calibration.promises import COVERAGE, ERROR, Promise, Rate, Row
 from calibration.score_models import MEANS, NOISE, make_rng
 from calibration.simultaneous_rates import Design, max_t_row
@@ -72,6 +72,35 @@ def test_hsd_misses_its_promise_for_unequal_spreads_only() -> None:
     )
     assert equal.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
     assert not unequal.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+
+
+def small_rank_designs() -> Iterator[Design]:
+    for design in rank_rates.rank_designs(TRIALS):
+        if design.topics == 25 and design.systems == 10:
+            yield design
+
+
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("design", list(small_rank_designs()), ids=lambda design: "-".join(design.cells))
+def test_rank_tests_keep_their_promises(design: Design) -> None:
+    for row in rank_rates.rank_rows([design], seed=2):
+        assert row.outside or row.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE), row.cells
+
+
+def test_conover_misses_its_promise_where_other_systems_are_far_apart() -> None:
+    design = Design(noise="normal", means="partial", systems=10, topics=25, trials=60)
+    counts = rank_rates.false_findings(design, seed=2)
+    rows = {test: rank_rates.rank_row(test, design, counts[test]) for test in ("nemenyi", "conover")}
+    assert not rows["conover"].rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+    assert rows["conover"].outside == rank_rates.RANKS_VARY
+    assert rows["nemenyi"].rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+
+
+def test_friedman_has_no_false_finding_where_means_differ() -> None:
+    scores = np.random.default_rng(1).normal(size=(25, 3)) + np.array([0.0, 0.0, 3.0])
+    assert list(rank_rates.rank_events(scores, np.array([0.0, 0.0, 3.0]))) == []
+    expected = {"nemenyi", "aligned-ranks", "conover", "friedman", "friedman, aligned ranks"}
+    assert set(rank_rates.rank_events(scores, np.zeros(3))) == expected
 
 
 def test_false_finding_is_a_significant_difference_in_a_wrong_direction() -> None:
@@ -187,6 +216,7 @@ class TestCommittedPage:
             *pair_rates.interval_cases(),
             *(design.cells for design in simultaneous_rates.designs(1)),
             *(design.cells for design in simultaneous_rates.hsd_designs(1)),
+            *((test, *design.cells) for test, design in rank_rates.rank_cases(rank_rates.rank_designs(1))),
         ]
         shown = [tuple(line.split(" | ")) for line in re.findall(r"^\| (.* \| \d+) \| [01]\.\d", text, re.M)]
         assert shown == [tuple(map(str, case)) for case in cases]
@@ -195,6 +225,17 @@ class TestCommittedPage:
     def test_row_of_a_test_is_reproduced(self, text: str, case: tuple[str, str, int]) -> None:
         row = pair_rates.rejection_row(case, calibrate.TRIALS, calibrate.SEED)
         assert f"| {' | '.join(row.cells)} | {row.rates[pair_rates.REJECTED].value:.3f}" in text
+
+    def test_rows_of_rank_tests_are_reproduced(self, text: str) -> None:
+        [design] = [
+            design
+            for design in rank_rates.rank_designs(calibrate.TRIALS)
+            if design.cells == ("normal", "partial", "10", "25")
+        ]
+        for row in rank_rates.rank_rows([design], calibrate.SEED):
+            assert (
+                f"| {' | '.join(row.cells)} | {row.rates[simultaneous_rates.FALSE_FINDING].value:.3f}" in text
+            )
 
     def test_row_of_max_t_is_reproduced(self, text: str) -> None:
         row = max_t_row(simultaneous_rates.designs(calibrate.TRIALS)[0], calibrate.SEED)

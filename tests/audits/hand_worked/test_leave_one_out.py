@@ -275,3 +275,18 @@ def test_report_on_stored_trials_without_the_explained_share_gives_no_verdict() 
     assert report.numbers["unexplained"] is None
     assert report.verdict[1].startswith("No verdict on fairness: an earlier release computed the result,")
     assert "fair to" not in " ".join(report.verdict)
+
+
+def test_advice_if_a_run_loses_a_rank() -> None:
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
+    assert report.actions[0].startswith("Before you score a run of a run that did not contribute to the pool")
+    assert {plot.name: plot.domain for plot in report.plots}["taus"] == (0.0, 1.0)
+
+
+def test_collection_is_fair_if_no_run_loses_a_rank() -> None:
+    """Both runs retrieve the same documents, so leaving out one of them removes no judgment."""
+    runs = dict.fromkeys(("two", "copy"), RUNS["two"])
+    qrels = qrels_of({"1": {"1a": 1, "1c": 1}, "2": {"2f": 1, "2h": 0}})
+    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), PARAMETERS)
+    assert report.numbers["worst_rank_loss(P@2)"] == 0
+    assert report.actions[0].startswith("Use the collection for new runs that resemble these")
