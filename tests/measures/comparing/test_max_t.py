@@ -304,7 +304,7 @@ class TestDegenerate:
 
     def test_pairs_of_unknown_systems_are_refused(self) -> None:
         for pair in ((0, 3), (-1, 0), (1, 1)):
-            with pytest.raises(ValueError, match="expected pairs of two systems from 0 to 2"):
+            with pytest.raises(ValueError, match="expected pairs of two different systems from 0 to 2"):
                 max_t(np.ones((4, 3)), pairs=[pair])
 
     def test_weak_scale_has_a_warning(self) -> None:

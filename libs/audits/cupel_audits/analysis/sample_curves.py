@@ -257,9 +257,10 @@ def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
 
 
 def _prefer_stable_measure(axis: Axis, points: Sequence[CurvePoint]) -> Iterator[str]:
-    """Yield advice to use the measures whose order is similar for the most steps.
+    """Yield advice to use the measures that keep a high tau for the most steps.
 
-    Nothing is yielded if these are all measures.
+    These are the steps before tau first falls below STRONG. Nothing is yielded if all measures have the same
+    number of such steps.
     """
     reach = {
         measure: len(strong_steps(axis, points, measure))

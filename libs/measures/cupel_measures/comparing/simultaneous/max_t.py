@@ -4,9 +4,9 @@ The module also has multiple comparisons with the best.
 
 All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
 2005). With n topics there are only 2**(n - 1) different sign flips, so no pair differs significantly at an
-alpha below 2**(1 - n). Unlike randomised Tukey HSD, the tests do not assume that all differences have the same
-variance. With about ten topics or more they keep the probability of any false positive near alpha, unless some systems have
-strongly skewed scores and others do not (`libs/measures/CALIBRATION.md`).
+alpha below 2**(1 - n). Unlike randomised Tukey HSD, the tests do not assume that all differences have the
+same variance. With about ten topics or more they keep the probability of any false positive near alpha,
+unless some systems have strongly skewed scores and others do not (`libs/measures/CALIBRATION.md`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -140,7 +140,7 @@ def _columns(systems: int, pairs: Iterable[tuple[int, int]] | None) -> tuple[Int
         return np.triu_indices(systems, 1)
     columns = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     if (columns < 0).any() or (columns >= systems).any() or (columns[:, 0] == columns[:, 1]).any():
-        raise ValueError(f"expected pairs of two systems from 0 to {systems - 1}")
+        raise ValueError(f"expected pairs of two different systems from 0 to {systems - 1}")
     return columns[:, 0], columns[:, 1]
 
 
