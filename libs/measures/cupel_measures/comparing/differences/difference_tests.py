@@ -266,7 +266,10 @@ def _tested(
 
 
 def _max_t(values: Floats, columns: Sequence[Pair], choices: Choices, options: dict[str, Any]) -> MaxT:
-    """Return the max-T test at the level of the intervals; p agrees with the verdicts at choices.alpha."""
+    """Return the max-T test at the level of the intervals.
+
+    p agrees with the verdicts at choices.alpha.
+    """
     result = max_t(values, pairs=columns, **options)
     if result.pair_p is None:
         return result

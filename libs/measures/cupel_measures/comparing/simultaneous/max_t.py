@@ -229,13 +229,13 @@ def least_p_of_flips(topics: int) -> float:
 
 
 def limited_p(p: Floats, topics: int, alpha: float) -> Floats:
-    """Return p, but at least `least_p_of_flips` if no p of sign flips is at most alpha."""
+    """Return p, but at least `least_p_of_flips` if that exceeds alpha."""
     least = least_p_of_flips(topics)
     return np.maximum(p, least) if least > alpha else p
 
 
 def _allowed(flips: SignFlips, alpha: float) -> int:
-    """Return `allowed_exceedances`, or -1 if no p is at most alpha with so few topics."""
+    """Return `allowed_exceedances`, or -1 if there are too few topics."""
     if least_p_of_flips(len(flips.values)) > alpha:
         return -1
     return allowed_exceedances(alpha, flips.replicates)
