@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from support.memory_folder import use_memory_folder
 from support.service import components, prepared_tables
 from support.service.service_sizes import SIZES, Places, SizeName, place
 from support.xdist_lanes import Lanes, lane_of
@@ -42,11 +43,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all processes of this run use the same servers, and let their children receive Ctrl-C."""
+    """Let all processes of this run use the same servers, and write temporary files to memory.
+
+    Let child processes receive Ctrl-C, also if a script has started pytest in the background.
+    """
+    use_memory_folder()
     components.share_servers()
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # a shell script has started pytest in the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

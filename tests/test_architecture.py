@@ -126,8 +126,13 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
-def imports_of(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield the top-level name of every module that a file imports anywhere, with the line."""
+@cache
+def imports_of(path: Path) -> list[tuple[str, int]]:
+    """Return the top-level name of every module that a file imports anywhere, with the line."""
+    return list(_imports_in(path))
+
+
+def _imports_in(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:

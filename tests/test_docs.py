@@ -115,7 +115,7 @@ class ReadmeSession:
         raise AssertionError(f"$ {command}\nended with {service.wait()} before it was ready")
 
     def close(self) -> None:
-        """Stop the services that still run with SIGINT, as Ctrl-C does."""
+        """Send SIGINT to the services that still run, as Ctrl-C does, and wait until they end."""
         for service in self.services:
             service.send_signal(signal.SIGINT)
             service.communicate(timeout=seconds(60))

@@ -53,7 +53,7 @@ def test_default_options_simulate_the_table_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--topicality", "2"), "topicality: expected probabilities from 0 to 1"),
+        (("--topicality", "2"), "topicality: give one or more probabilities, each from 0 to 1"),
         (("--rho", "1"), "rho: expected a number between 0 and 1"),
         (("--threshold", "nan"), "threshold: expected a label from 0 to 100"),
         (("--seed", "-1"), "--seed"),

@@ -18,7 +18,7 @@ topics: topics.txt
 QRELS = "1 0 a 2\n1 0 b 0\n3 0 a 1\n4 0 a -1\n5 0 a 0\n"
 RUN = "1 Q0 a 1 9 t\n2 Q0 a 1 9 t\n4 Q0 a 1 9 t\n5 Q0 a 1 9 t\n"
 OTHER = "1 Q0 b 1 9 o\n3 Q0 a 1 9 o\n"
-WARNING = "warning qrels-topic-without-judgments: 2 topics listed without judgments, so not in any mean: 2, 4"
+WARNING = "warning qrels-topic-without-judgments: 2 topics without judgments, so not in any mean: 2, 4"
 
 
 @pytest.fixture(autouse=True)

@@ -229,7 +229,7 @@ def change_database_up(monitored: MonitoredStack, sample_name: str) -> None:
 
 
 def add_alert(monitored: MonitoredStack, sample_name: str) -> None:
-    """Check that the metric has a sample for a track with an alert."""
+    """Add an alert to a new track, and wait until the metric has a sample for the track."""
     track = monitored.organiser.create_track(
         f"alerts-{uuid4().hex[:8]}", title="x", aspects={"relevance": {"labels": [0, 1]}}, measures=["AP"]
     )

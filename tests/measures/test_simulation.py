@@ -92,9 +92,9 @@ def test_expectations_hold_for_every_option(settings: SimulationSettings) -> Non
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"topicality": (1.5,)}, "topicality: expected probabilities from 0 to 1"),
+        ({"topicality": (1.5,)}, "topicality: give one or more probabilities, each from 0 to 1"),
         ({"topicality": ()}, "topicality"),
-        ({"mu": (math.nan,)}, "mu: expected means from 0 to 100"),
+        ({"mu": (math.nan,)}, "mu: give one or more means, each from 0 to 100"),
         ({"sigma": 0.0}, "sigma: expected a number above 0"),
         ({"rho": 1.0}, "rho: expected a number between 0 and 1"),
         ({"threshold": math.nan}, "threshold: expected a label"),

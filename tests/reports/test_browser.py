@@ -43,7 +43,10 @@ PAGES: dict[str, Callable[[], str]] = {
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    """Serve PAGES by name, each with its policy; below /strict with a policy that allows nothing."""
+    """Serve PAGES by name, each with its policy.
+
+    Serve the same pages below /strict/ with a policy that allows nothing.
+    """
     pages: dict[str, str] = {}
 
     class Handler(BaseHTTPRequestHandler):

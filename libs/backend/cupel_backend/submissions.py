@@ -122,7 +122,9 @@ class Upload:
 def begin(
     system: System, principal: Principal, track: str, *, length: int | None = None, key: str | None = None
 ) -> Upload:
-    """Open an upload before the request body is read; the caller must discard it.
+    """Open an upload before the request body is read.
+
+    The caller must call `discard` on the upload in the end, whether or not it was received.
 
     length: the Content-Length in bytes, if known. key: an Idempotency-Key; if it was used, deadline and
     quota are not checked, because `receive` returns the first submission. Raises NotFound, Conflict, TooMany

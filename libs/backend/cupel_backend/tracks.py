@@ -209,7 +209,8 @@ def find_for_organiser(
 def is_organiser(principal: Principal, track: Row[Any]) -> bool:
     """Return whether the caller is an organiser of the track.
 
-    Organisers may see and change everything in it.
+    These are all admins, and the callers with the scope `organiser` who belong to the track's team.
+    Organisers may see and change everything in the track.
     """
     return principal.has_scope(TokenScope.ADMIN) or (
         principal.has_scope(TokenScope.ORGANISER) and principal.team == track.team

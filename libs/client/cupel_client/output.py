@@ -42,7 +42,7 @@ scale_notes_option = click.option(
 def console(*, stderr: bool = False) -> "Console":
     """Return a rich console that highlights nothing.
 
-    It does not wrap files at 80 columns.
+    Output to a file or pipe is WIDTH_IN_FILES columns wide, instead of rich's default of 80.
     """
     from rich.console import Console  # imported late, because formats for programs do not need it
 

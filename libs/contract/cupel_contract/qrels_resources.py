@@ -15,7 +15,7 @@ class PublishingProgress(Resource):
 
     total: int = Field(description="number of submissions that the version scores, without withdrawn ones")
     scored: int = Field(description="number of scored submissions")
-    dead: int = Field(description="submissions that could not be scored")
+    dead: int = Field(description="number of submissions that could not be scored")
 
     EXAMPLE = {"total": 30, "scored": 30, "dead": 0}
 
@@ -67,7 +67,7 @@ class QrelsResource(Resource):
 class RankChangeResource(Resource):
     """Score and rank of a submission under two qrels versions.
 
-    They are null under a version without its score.
+    Both are null under a version by which the submission has no score.
     """
 
     submission: str = Field(description="id of the submission")

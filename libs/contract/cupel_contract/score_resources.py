@@ -37,7 +37,7 @@ class ScaleResource(Resource):
 class ScoreResource(Resource):
     """The score of a submission by one measure.
 
-    It is over the judged topics of a qrels version.
+    It covers only the topics that are judged in a qrels version.
     """
 
     measure: str = Field(description="canonical text of the measure")
@@ -100,7 +100,8 @@ class TopicScoresResource(Resource):
     score: ScoreResource = Field(description="the aggregate score")
     topics: tuple[TopicScore, ...] = Field(description="values on the judged topics")
     unjudged_topics: tuple[str, ...] = Field(
-        (), description="listed topics without judgments, which have no value and enter no aggregate"
+        (),
+        description="topics of the collection without judgments, which have no value and enter no aggregate",
     )
 
     EXAMPLE = {

@@ -55,7 +55,8 @@ class TrackCreate(RequestBody):
     title: str = Field(max_length=1000, description="title of 1 to 200 characters")
     aspects: dict[str, JsonValue] = Field(
         {"relevance": {"labels": [0, 1]}},
-        description="declared aspects by name; may be omitted if all judgments will be by subtopic",
+        description="declared aspects by name; default: `relevance` with labels 0 and 1, which also suits a "
+        "track whose judgments are all by subtopic",
     )
     label_sets: dict[str, JsonValue] | None = Field(
         None, description="label sets by name, as in a collection file"

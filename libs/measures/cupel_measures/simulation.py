@@ -49,9 +49,9 @@ class SimulationSettings:
     def __post_init__(self) -> None:
         """Raise ValueError if a setting is invalid."""
         if not self.topicality or not all(0 <= value <= 1 for value in self.topicality):
-            raise ValueError("topicality: expected probabilities from 0 to 1")
+            raise ValueError("topicality: give one or more probabilities, each from 0 to 1")
         if not self.mu or not all(EASIEST <= mean <= HARDEST for mean in self.mu):
-            raise ValueError("mu: expected means from 0 to 100")
+            raise ValueError("mu: give one or more means, each from 0 to 100")
         if not 0 < self.sigma <= 1000:
             raise ValueError("sigma: expected a number above 0, up to 1,000")
         if not EASIEST <= self.threshold <= HARDEST:

@@ -26,8 +26,8 @@ def rank_diagram(picture: Picture, panel: Panel) -> tuple[Any, int]:
     """Return the chart of a panel, and the height of its rows in pixels.
 
     The axis is above the rows. Each row has a name, a mean rank, and a line that leads to the mean rank on
-    the axis. The bars lie between the axis and the rows, at negative heights; the critical difference lies
-    above the axis.
+    the axis. The bars, which join the runs of a group, lie between the axis and the rows, at negative y (y is
+    0 at the top of the rows and grows downwards). The critical difference lies above the axis.
     """
     rows = sorted(panel.rows, key=lambda row: float(row["x"]))
     most = axis_end(rows)

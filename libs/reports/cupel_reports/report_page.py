@@ -75,7 +75,7 @@ def page(data: Mapping[str, Any]) -> str:
 def _kind(name: str) -> dict[str, Any]:
     """Return the texts of a kind.
 
-    They are empty if this release does not have the kind.
+    If this release does not have the kind, the title is `name` and the other texts are empty.
     """
     kind = KINDS.get(name)
     if kind is None:

@@ -83,7 +83,7 @@ def problem_code(declared: ErrorCode, status: int) -> ErrorCodeResource:
 
 
 def finding_code(declared: FindingKind) -> ErrorCodeResource:
-    """Build the description of the code of a finding in a file."""
+    """Build the resource that describes the code of a finding in an uploaded file."""
     return build(ErrorCodeResource, declared, kind=declared.severity)
 
 

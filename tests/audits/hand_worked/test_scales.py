@@ -112,7 +112,8 @@ def test_report_equals_a_computation_from_the_definitions(design: str, alpha: fl
 def test_default_report_equals_a_computation_by_hand() -> None:
     """Ranks by topic: 1 2 3 4, 1.5 1.5 4 3 and 1 2 3.5 3.5, so the sums are 3.5, 5.5, 10.5 and 10.5.
 
-    Differences of means: a - c is 3/4 on all topics, so its t is infinite. a - d is 4, 2 and 3 quarters.
+    Differences by topic, for the test of means: a - c is 3/4 on all topics, so its t is infinite. a - d is
+    4/4, 2/4 and 3/4.
     """
     report = audited("scales", subject_of(QRELS, RUNS, "P@4"), {"alpha": 0.3})
     # Friedman with ties: 3 (4^2 + 2^2 + 3^2 + 3^2) / (30 + 29.5 + 29.5 - 75).

@@ -34,6 +34,14 @@ PARAMETERS = {"depth": 2, "look": 3, "cutoffs": [1, 2]}
 DOCUMENTS = "place topic document influence share reversed runs best highest_ranks settles"
 BREAKS_TIE = "the lead of one over two by P@2 changes from 0.00000 to 0.25000"
 CLOSES_LEAD = "the lead of two over three by P@2 changes from 0.25000 to 0.00000"
+CHANGES = [
+    ("2", "2z", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
+    ("2", "2z", "RR", 1.0, 1, "three", "four", 0.25, -0.25),
+    ("1", "1y", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
+    ("1", "1y", "RR", 0.5, 0, "two", "three", 0.5, 0.25),
+    ("1", "1x", "P@2", 1.0, 0, "one", "two", 0.0, 0.25),
+    ("1", "1x", "RR", 0.0, 0, None, None, None, None),
+]
 
 
 def test_report_equals_the_hand_worked_report() -> None:
@@ -52,14 +60,7 @@ def test_report_equals_the_hand_worked_report() -> None:
         report,
         "changes",
         "topic document measure influence reversed upper lower lead left",
-        [
-            ("2", "2z", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
-            ("2", "2z", "RR", 1.0, 1, "three", "four", 0.25, -0.25),
-            ("1", "1y", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
-            ("1", "1y", "RR", 0.5, 0, "two", "three", 0.5, 0.25),
-            ("1", "1x", "P@2", 1.0, 0, "one", "two", 0.0, 0.25),
-            ("1", "1x", "RR", 0.0, 0, None, None, None, None),
-        ],
+        CHANGES,
     )
     assert_table(
         report,
@@ -85,16 +86,15 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "On average 31.2% of the first 2 documents of a run are unjudged; the largest share is 50.0% "
-        "(three).",
-        "3 documents among the first 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
+        "On average 31.2% of the top 2 of a run are unjudged; the largest share is 50.0% (three).",
+        "3 documents in the top 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
         "reverse the order of two runs.",
         "The listed documents (3) have 100% of the influence of all examined documents. If 2z of topic 2 "
         f"is highly relevant, {CLOSES_LEAD}.",
     )
     assert [plot.title for plot in report.plots] == [
         "The first 3 documents have 100% of the influence of all examined documents",
-        "three has the largest unjudged share: 50% of its first 2",
+        "three has the largest unjudged share: 50% of its top 2",
     ]
     assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()

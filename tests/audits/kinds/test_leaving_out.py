@@ -124,7 +124,7 @@ def test_verdict_gives_the_losses() -> None:
     assert report.verdict[-2].startswith(
         "Pool depth 2 (as given). Leaving out one of 3 runs removes a median of 2 judgments"
     )
-    assert "Unjudged share of the first 1 documents:" in report.verdict[-1]
+    assert "Unjudged share of the top 1:" in report.verdict[-1]
 
 
 def ranks_of(scores: list[float]) -> list[int]:

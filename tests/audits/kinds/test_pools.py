@@ -168,7 +168,7 @@ def test_pool_depth_stops_at_the_deepest_rank_of_any_run() -> None:
 def test_pool_depth_warns_of_judged_documents_outside_the_pool() -> None:
     qrels, runs = board()
     report = audited("pool_depth", subject_of(qrels, runs, "AP", top=5), {"deepest": 5})
-    assert "are not among the first 5 of any audited run" in report.warnings[0]
+    assert "are not in the top 5 of any audited run" in report.warnings[0]
     assert report.numbers["kept@5"] is not None
     assert report.numbers["kept@5"] < 1
 
@@ -176,7 +176,7 @@ def test_pool_depth_warns_of_judged_documents_outside_the_pool() -> None:
 def test_unlabelled_systems_warns_of_judged_documents_outside_the_pool() -> None:
     qrels, runs = board()
     report = audited("unlabelled_systems", subject_of(qrels, runs, "AP", top=5), {"depth": 5, "repeats": 2})
-    assert "are not among the first 5 of any audited run: they lose their judgments" in report.warnings[0]
+    assert "are not in the top 5 of any audited run: they lose their judgments" in report.warnings[0]
     complete = audited("unlabelled_systems", subject_of(QRELS, RUNS, "AP", top=9), {"depth": 9, "repeats": 2})
     assert not any("of any audited run" in warning for warning in complete.warnings)
 
@@ -273,3 +273,10 @@ def test_parameters_outside_their_range_are_refused() -> None:
             read_audit(kind, parameters)
     two = subject_of(QRELS, dict(list(RUNS.items())[:2]), "AP", top=20)
     assert problems("unlabelled_systems", two, {"systems": "removed"})
+
+
+def test_last_rank_counts_ranks_that_hold_the_first_document_only() -> None:
+    subject = subject_of(QRELS, lists({"one": {"1": "ba"}, "two": {"1": "da"}}), "AP", top=9)
+    assert subject.tops is not None
+    assert subject.tops.documents.to_list()[0] == b"a"
+    assert find_last_rank(subject.tops) == 2

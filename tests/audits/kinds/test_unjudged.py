@@ -96,7 +96,7 @@ def test_report_says_that_all_documents_are_judged() -> None:
     qrels, runs = board(documents=30, judged=30)
     report = audited("unjudged", subject_of(qrels, runs, "AP", top=100))
     assert report.numbers["unjudged@10"] == report.numbers["missing"] == 0
-    assert report.verdict[-1] == "All documents among the first 10 of any run are judged."
+    assert report.verdict[-1] == "All documents in the top 10 of any run are judged."
     assert report.table("documents").rows == ()
 
 

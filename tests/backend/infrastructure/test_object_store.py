@@ -105,10 +105,14 @@ def test_store_can_be_prepared_repeatedly(blobs: Blobs) -> None:
 @pytest.fixture
 def other_file_system(tmp_path: Path) -> Iterator[Path]:
     """Yield a folder of another file system."""
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+    others = [
+        folder
+        for folder in map(Path, ("/dev/shm", "/var/tmp"))
+        if folder.is_dir() and folder.stat().st_dev != tmp_path.stat().st_dev
+    ]
+    if not others:
         pytest.skip("this machine has no second file system")
-    with TemporaryDirectory(dir=memory) as folder:
+    with TemporaryDirectory(dir=others[0]) as folder:
         yield Path(folder)
 
 

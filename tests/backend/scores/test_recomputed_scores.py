@@ -1,4 +1,4 @@
-"""Tests of listed topics without judgments: they have no score, also after an upgrade."""
+"""Tests of topics without judgments: they have no score, also after an upgrade."""
 
 from typing import Any
 

@@ -229,5 +229,5 @@ def test_invalid_p_values_are_refused(correct: Callable[[list[float]], object], 
 
 @pytest.mark.parametrize("pair", [(0, 3), (-1, 0), (1, 1)])
 def test_pairs_of_unknown_systems_are_refused(pair: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="expected pairs of systems from 0 to 2"):
+    with pytest.raises(ValueError, match="expected pairs of two different systems from 0 to 2"):
         groups(3, [pair])

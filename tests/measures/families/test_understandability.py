@@ -150,7 +150,10 @@ class TestSeveralDimensions:
             ("RBP_u(gains={trust:{1:1}})", "gains requires graded=True"),
             ("RBP_u(graded=True,strict=True)", "apply to binary understandability"),
             ("H(of=nDCG@10,graded=[trust])", "graded requires of=RBP"),
-            ("H(aspects=[relevance,trust],graded=[readability])", "graded lists 'readability', which is not"),
+            (
+                "H(aspects=[relevance,trust],graded=[readability])",
+                "`graded` names 'readability', which is not",
+            ),
             ("H(weights={relevance:0,trust:0})", "weights of 0 to 1,000, not all 0"),
         ],
     )

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from cupel_measures.catalogue.parser import parse, parse_many
 from cupel_measures.grammar import trec_names
+from cupel_measures.grammar.parameters import nearest
 from cupel_measures.grammar.registry import NAMES
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.grammar.trec_names import trec_name
@@ -321,3 +322,16 @@ def test_aspect_name_round_trips_in_the_text(name: str) -> None:
     assume(not any("\ud800" <= character <= "\udfff" for character in name))
     measure = parse("AP").having(aspect=name)
     assert dict(parse(measure.text).parameters) == {"aspect": name}
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("credability", "; did you mean credibility?"),  # as similar to readability
+        ("readabilty", "; did you mean readability?"),
+        ("Relevence", "; did you mean relevance?"),
+        ("stance", ""),
+    ],
+)
+def test_hint_names_the_closest_word(word: str, expected: str) -> None:
+    assert nearest(word, ["relevance", "readability", "credibility"]) == expected

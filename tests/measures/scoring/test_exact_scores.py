@@ -258,7 +258,11 @@ class TestIdentities:
         assert_identities(qrels, joined, 250)
 
     def test_floats_break_the_identities_on_real_runs(self, shared: Path) -> None:
-        """The paper prints tau = 0.9985 and 0.9996 for gRBP(p=0.2) and RBTO: it computes with floats."""
+        """Floats order runs differently from exact scores.
+
+        Ferrante et al. (2019) print tau = 0.9985 and 0.9996 between gRBP(p=0.2) and RBTO instead of 1,
+        because they compute with floats.
+        """
         folder = shared / "data/clef-ehealth-2015-task2"
         qrels = read_qrels(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
         measure, place = parse("gRBP(p=0.2)@250"), parse("RBTO@250")

@@ -103,7 +103,7 @@ class TestJudgedTopics:
         )
         (finding,) = findings
         assert finding.code == "qrels-topic-without-judgments"
-        assert finding.message == "1 topic listed without judgments, so not in any mean: 7"
+        assert finding.message == "1 topic without judgments, so not in any mean: 7"
 
 
 class TestUnjudgedTopicsChangeNothing:
@@ -154,7 +154,7 @@ class TestUnjudgedTopicsChangeNothing:
 
 
 class TestStoredQrels:
-    """The digest and the blob contain all listed topics, as in earlier releases."""
+    """The digest and the blob contain all topics of the collection, as in earlier releases."""
 
     def test_digest_has_listed_topics_in_byte_order(self) -> None:
         qrels = build_qrels(
@@ -192,7 +192,7 @@ class TestStoredQrels:
 
 
 def test_alpha_ndcg_of_the_web_track_2010_equals_ndeval(shared: Path) -> None:
-    """pyndeval 0.0.8 (ndeval 4.5) prints a mean of 0.2938 over the 48 judged of 50 listed topics."""
+    """pyndeval 0.0.8 (ndeval 4.5) prints a mean of 0.2938 over the 48 judged of 50 topics."""
     folder = shared / "data/trec-web-diversity/2010"
     files = {
         "d.gz": (folder / "10.diversity-qrels.final.txt.gz").read_bytes(),

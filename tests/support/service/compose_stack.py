@@ -171,7 +171,7 @@ class Container:
             )
 
     def run(self, *command: str) -> str:
-        """Run a command like `docker compose exec`, and return its output."""
+        """Run a command as `docker compose exec` would, and return its output."""
         done = subprocess.run(
             command,
             env=self.environment,

@@ -19,7 +19,10 @@ kept = ExitStack()
 
 @contextmanager
 def prepared_place(size: SizeName, data: Path) -> Iterator[dict[str, Any]]:
-    """Yield settings of a system with the folder `data`, whose tables are up to date and empty."""
+    """Yield settings of a system whose tables are up to date and empty.
+
+    Its data folder is `data`.
+    """
     if size != "embedded":
         with place(size, template=_prepared_database()) as at:
             yield {"data": data, **at}

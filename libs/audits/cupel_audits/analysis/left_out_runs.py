@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NotRequired, TypedDict
+from typing import ClassVar, NotRequired, TypedDict
 
 from cupel_audits.analysis.left_out_tables import (
     CONTRIBUTIONS,
@@ -78,17 +78,14 @@ class LeaveOut(Audit):
     Subclasses define `groups`.
     """
 
+    removes_judgments: ClassVar[bool] = True
+
     depths: Depths = setting((10, 20, 50, 100), "depths at which unique and unjudged documents are counted")  # noqa: RUF009
     depth: Depth | None = setting(None, "depth of the judged pool (default: estimated from the judgments)")  # noqa: RUF009
 
     def groups(self, subject: AuditSubject) -> list[int]:
         """Return the group of each run, numbered from 0."""
         raise NotImplementedError
-
-    def problems(self, subject: AuditSubject) -> Iterator[str]:
-        yield from super().problems(subject)
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
         """Return the number of groups."""
@@ -339,9 +336,9 @@ def _explanation(about: SubjectSummary, left_out: LeftOut, unexplained: float | 
     number, depth = left_out[0][1]["unexplained"], left_out[0][1]["depth"]
     share = f"{number} of {about.judged} judged documents ({unexplained:.1%})"
     if unexplained <= UNEXPLAINED:
-        return f"{share} are not among the first {depth} of any audited run."
+        return f"{share} are not in the top {depth} of any audited run."
     return (
-        f"No verdict on fairness: {share} are not among the first {depth} of any audited run, so other runs "
+        f"No verdict on fairness: {share} are not in the top {depth} of any audited run, so other runs "
         "or methods contributed to the pool. They may also have contributed documents that only one audited "
         f"{group} retrieves. Then the contributions and losses below are overestimated."
     )
@@ -389,7 +386,7 @@ def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator
     if rows:
         worst = max(rows, key=lambda row: row.after or 0)
         yield (
-            f"Unjudged share of the first {depth} documents: {mean([row.after or 0 for row in rows]):.1%} on "
+            f"Unjudged share of the top {depth}: {mean([row.after or 0 for row in rows]):.1%} on "
             f"average and at most {worst.after:.1%} ({worst.run}) for {LEFT_OUT[group].lower()}, "
             f"{mean([row.before or 0 for row in rows]):.1%} on average for a run in the pool."
         )

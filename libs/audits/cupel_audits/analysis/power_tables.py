@@ -179,7 +179,7 @@ def _power_title(rows: Sequence[PowerRow], alpha: float, what: str = "") -> str:
 
 
 def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
-    """Return how far the power of the first measure depends on alpha."""
+    """Return a title with the power of the first measure at the extreme alphas."""
     if not levels:
         return "The power is undefined for every measure"
     of_first = [row for row in levels if row.measure == levels[0].measure]

@@ -1,6 +1,6 @@
-"""Audit kind `leave_one_team_out`: teams that were not pooled.
+"""Audit kind `leave_one_team_out`: teams from outside the pool.
 
-Source: Buckley et al., 2007.
+Each team is scored as if it had not contributed to the pool. Source: Buckley et al., 2007.
 """
 
 from collections.abc import Iterator, Mapping

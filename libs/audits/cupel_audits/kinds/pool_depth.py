@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.pools import Depth, Pools, find_last_rank, tops_of
@@ -59,12 +59,9 @@ class PoolDepth(Audit):
     relevant for the first aspect.
     """
 
-    deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
+    removes_judgments: ClassVar[bool] = True
 
-    def problems(self, subject: AuditSubject) -> Iterator[str]:
-        yield from super().problems(subject)
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
+    deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
 
     def ranking_depth(self) -> int:
         return self.deepest
@@ -239,6 +236,6 @@ def _judged_outside(
     outside = 0 if last is None else about.judged - last["kept"]
     if outside:
         yield (
-            f"{outside} of {about.judged} judged documents are not among the first {deepest} of any audited "
+            f"{outside} of {about.judged} judged documents are not in the top {deepest} of any audited "
             f"run. They have no judgment at any depth, so tau can be below 1 at depth {deepest} too."
         )

@@ -453,7 +453,8 @@ def conclude_all(system: System) -> int:
 def _select_due() -> Any:
     """Select the audits to conclude.
 
-    All their parts are done, and they are neither concluded nor cancelled.
+    Their subject is prepared, all their parts are done, and they are neither concluded, cancelled nor
+    refused.
     """
     open_parts = exists().where(
         audit_parts.c.audit_id == audit_rows.c.id,

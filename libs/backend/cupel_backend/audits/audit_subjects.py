@@ -12,6 +12,7 @@ from cupel_measures.reading.compression import plain_name
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 MAX_RUNS = 1000
+"""Maximum number of distinct runs of an audit, over all teams together."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,10 @@ def select_submissions(
 ) -> tuple[list[AuditedSubmission], list[str]]:
     """Return the submissions to audit under `version`, and the problems.
 
-    The submissions are ordered by name. There is a sentence for each problem. ids: submission ids (default:
-    all submissions that are scored and not withdrawn). A run that was submitted several times is audited
-    once.
+    The submissions are ordered by name. There is a sentence for each problem; the audit is possible only if
+    there is none. More than MAX_RUNS runs are a problem. ids: submission ids (if empty: all submissions that
+    are scored and not withdrawn). A run that was submitted several times is audited once, as its
+    first submission.
     """
     query = (
         select(submissions.c.id, submissions.c.run_id, submissions.c.team, submissions.c.name, runs.c.tag)

@@ -45,19 +45,26 @@ class Settings(BaseSettings):
         Path("cupel-data"),
         description="folder of the embedded database, blobs and broker, and of the metrics",
     )
-    database: str = Field("", description="postgresql: or sqlite: URL; default: SQLite in the data folder")
+    database: str = Field(
+        "",
+        description="URL postgresql://user@host/name or sqlite:///path; default: SQLite in the data folder",
+    )
     database_password: SecretStr = Field(
         SecretStr(""), description="password of the database, if its URL has none"
     )
     connections: int = Field(20, ge=4, description="maximum number of PostgreSQL connections of a process")
     blobs: str = Field(
-        "", description="file: URL or s3://bucket/prefix; default: a folder in the data folder"
+        "", description="URL file:///folder or s3://bucket/prefix; default: a folder in the data folder"
     )
     s3_endpoint: str = Field("", description="address of the S3 server; default: AWS")
     s3_region: str = Field("us-east-1", description="region of the bucket")
     s3_key: str = Field("", description="access key id; default: the credentials that boto3 finds")
     s3_secret: SecretStr = Field(SecretStr(""), description="secret access key")
-    broker: str = Field("", description="redis: or amqp: URL; default: a folder in the data folder")
+    broker: str = Field(
+        "",
+        description="URL redis://host:6379/0 or amqp://user@host:5672/vhost; default: a folder in the data "
+        "folder",
+    )
     broker_password: SecretStr = Field(
         SecretStr(""), description="password of the broker, if its URL has none"
     )

@@ -366,8 +366,10 @@ def _build_job_request(track: Row[Any], board: Board, basis: str) -> JobRequest:
 def compute(system: System, claim: Claim) -> None:
     """Handle a claimed job: analyse the current state of its board.
 
-    Nothing is computed if this analysis exists. The analysis is written and the job is finished in one
-    transaction. Raises `jobs.LeaseLost`.
+    Nothing is computed if the board has no ranked submission or an analysis of its current state exists. The
+    analysis replaces the stored one, and the job is finished, in one transaction. Afterwards, the
+    analyses of the track that are due are queued. Raises `jobs.LeaseLost` if another
+    worker took the job; then nothing is written.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:

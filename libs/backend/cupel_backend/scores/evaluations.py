@@ -68,7 +68,7 @@ class ScoreView:
 class TopicScores:
     """A score with its per-topic values, in the order of `topics`.
 
-    unjudged_topics: listed topics without judgments, which have no value.
+    unjudged_topics: topics of the collection without judgments, which have no value.
     """
 
     score: ScoreView
@@ -218,8 +218,11 @@ class _EvaluationInput:
 def evaluate(system: System, claim: Claim) -> None:
     """Handle a claimed job: score its submission by its measures.
 
-    Measures that already have a score are skipped. Scores are written and the job is finished in one
-    transaction. Raises `jobs.LeaseLost`.
+    Measures that already have a score are skipped. Nothing is scored if the submission is withdrawn, or if a
+    newer qrels version is published and this version was never current. Scores are written and the job is
+    finished in one transaction. Afterwards, the version being published becomes current if all its
+    evaluations have ended, and the analyses that are due are queued. Raises `jobs.LeaseLost` if another
+    worker took the job; then no score is written.
     """
     with reading(system.engine) as connection:
         inputs = _read_input(connection, claim.payload)

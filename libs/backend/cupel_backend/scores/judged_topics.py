@@ -20,7 +20,7 @@ from cupel_backend.scores import evaluations, rescoring
 from cupel_measures.model import Qrels
 
 UNJUDGED_TOPICS = "unjudged_topics"
-"""Key of the ids of listed topics without judgments in the counts of a qrels version. May be missing."""
+"""Key of the ids of topics without judgments in the counts of a qrels version. May be missing."""
 
 
 def recompute_versions(system: System) -> int:

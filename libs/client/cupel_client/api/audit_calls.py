@@ -64,7 +64,7 @@ class AuditCalls(Transport):
     def audit_history(self, track: str, kind: str, number: str) -> AuditHistoryResource:
         """Return the values of `number` in the reports of a kind, oldest first.
 
-        number: such as "tau(AP)@50".
+        number: the name of a number of the reports, such as "tau(AP)@50".
         """
         params = {"kind": kind, "number": number}
         return parse(

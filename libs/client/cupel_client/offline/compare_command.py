@@ -64,7 +64,8 @@ MOST_PAIRS = 10
     type=click.Choice([*SIMULTANEOUS, *TESTS]),
     help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
     "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
-    "aligned-ranks: mean ranks with topics as blocks, after Friedman's test. These tests correct p-values "
+    "aligned-ranks: mean ranks with topics as blocks, after Friedman's test; conover finds "
+    "too many if some systems differ. These tests correct p-values "
     "over the pairs of each measure.",
 )
 @click.option(
@@ -124,8 +125,8 @@ def compare(
     not significantly different, and the runs that are not significantly worse than the best (max-T). The same
     seed gives the same report. An invalid run is skipped, and the exit code is 1.
 
-    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
-    within M, worse, or undecided.
+    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (not worse by M or
+    more), equal within M, worse, or undecided.
 
     With --same, an original run is compared with its reproduction instead (Breuer et al., SIGIR 2020).
 

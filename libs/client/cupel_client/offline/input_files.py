@@ -60,7 +60,8 @@ def unreadable(problem: OSError, path: Path) -> Findings:
 def looks_like_qrels(path: Path) -> bool:
     """Return whether the first row has the columns of qrels.
 
-    These are four columns, or five columns of which the last two are integers.
+    These are four columns, or five columns of which the last two are integers and the second is not Q0.
+    Return False if the file cannot be read, for example because it does not exist.
     """
     row = first_row(path)
     labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
@@ -70,7 +71,8 @@ def looks_like_qrels(path: Path) -> bool:
 def first_row(path: Path) -> list[bytes]:
     """Return the words of the first line that is neither blank nor a comment.
 
-    Without such a line, return an empty list.
+    Only the first HEAD bytes are read, after decompression, so a longer line is cut. Return an empty list if
+    there is no such line or the file cannot be read.
     """
     try:
         with open_plain(path) as stream:

@@ -69,7 +69,7 @@ def scores(
 
 
 def _values_by_topic(scores: TopicScoresResource) -> dict[str, float | None]:
-    """Return the value of each listed topic, topics in byte order.
+    """Return the value of each topic of the collection, topics in byte order.
 
     The value is None for a topic without judgments.
     """

@@ -15,8 +15,8 @@ from cupel_client.online.online_output import print_line
 @click.option(
     "--token",
     envvar="CUPEL_TOKEN",
-    help="Token (default: the environment variable CUPEL_TOKEN). Other users of the machine may see the "
-    "value in the process list.",
+    help="Token (default: the environment variable CUPEL_TOKEN). Other users of the machine may see a token "
+    "given with this option in the process list.",
 )
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
 @click.option(

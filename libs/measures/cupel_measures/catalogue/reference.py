@@ -29,8 +29,8 @@ RULES = (
     "A negative grade is a judgment with the lowest label.",
     "If a topic has no relevant document, or its ideal ranking has gain 0, the score is 0.",
     "A topic that is missing from the run scores as an empty ranking, whose score is 0.",
-    "Scores are averaged over all topics with a judgment. A listed topic without any judgment is shown, but "
-    "never enters a mean. Topics of the run that the qrels lack are ignored.",
+    "Scores are averaged over all topics with a judgment. A topic of the collection without any judgment is "
+    "shown, but never enters a mean. Topics of the run that the qrels lack are ignored.",
     "A cutoff k keeps the first k documents. A shorter ranking is not padded.",
     "Ranks start at 1. Logarithms have base 2 unless the page says otherwise.",
     "Ties in score are broken by document id, in descending order.",

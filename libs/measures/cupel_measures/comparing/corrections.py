@@ -70,7 +70,9 @@ def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[in
     similar = [(1 << systems) - 1 for _ in range(systems)]  # sets of systems as bits
     for first, second in different:
         if first == second or not (0 <= first < systems and 0 <= second < systems):
-            raise ValueError(f"expected pairs of systems from 0 to {systems - 1}, got ({first}, {second})")
+            raise ValueError(
+                f"expected pairs of two different systems from 0 to {systems - 1}, got ({first}, {second})"
+            )
         similar[first] &= ~(1 << second)
         similar[second] &= ~(1 << first)
     members = sorted(sorted(_bits(group)) for group in _cover(similar))

@@ -50,9 +50,9 @@ class TopicCorrelation:
 
     @property
     def undefined_topics(self) -> int:
-        """Number of topics where all systems have the same score.
+        """Number of topics where the correlation is undefined.
 
-        Topics count if this is so under one of the measures.
+        One reason is that all systems have the same score under at least one of the two measures.
         """
         return sum(value is None for value in self.topics)
 

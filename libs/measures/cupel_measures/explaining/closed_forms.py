@@ -227,9 +227,9 @@ def has_closed_form(measure: Measure) -> bool:
 
 
 def cuts_by_run_rank(measure: Measure) -> bool:
-    """Return whether the cutoff is a rank of the run, as `depth` is.
+    """Return whether the cutoff counts all documents of the run, as `depth` does.
 
-    The cutoff of a judged-only measure is a rank of the run without unjudged documents instead.
+    The cutoff of a judged-only measure counts judged documents only.
     """
     of = measure.arguments.get("of")
     if of is None:

@@ -150,7 +150,7 @@ def soft_alpha_nDCG(
 
     Because of frequent words, each document is a little close to every subtopic. Removing stop words
     therefore matters more than for LMD, and brings the order of systems much closer to the order by
-    alpha_nDCG. The default is 0 for the same reason as in LMD.
+    alpha_nDCG. `stop` is 0 by default, for the same reason as in LMD.
 
     Example: a={1}"apple fruit tree apple" b={1}"apple pie fruit" c={2}"mac computer apple" d={}"rain weather"
     e"computer keyboard"; run a c: soft_alpha_nDCG 0.869963; run a b: soft_alpha_nDCG 0.808525; run e a:

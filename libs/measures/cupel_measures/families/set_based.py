@@ -148,7 +148,7 @@ def NumQ(rows: Rows) -> Floats:
 
         NumQ = 1 for each topic, summed over topics
 
-    Topics missing from the run count. Topics missing from the qrels, and listed topics without any judgment,
+    Topics missing from the run count. Topics missing from the qrels, and topics without any judgment,
     do not. Judgments by subtopic count as judgments.
 
     Example: a=1 b=1 | c=0; run a x | -: NumQ 2 = 1 + 1.

@@ -255,7 +255,9 @@ def H(
     """
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights, 1.0) if share > 0]
     if unused := [name for name in graded or () if name not in (aspects or ())]:
-        raise MeasureError(f"graded lists {unused[0]!r}, which is not an aspect of the measure")
+        raise MeasureError(
+            f"the parameter `graded` names {unused[0]!r}, which is not an aspect of the measure"
+        )
     scores = np.stack([component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
     return within(of, harmonic(scores, [share for _, share in parts]))
 

@@ -138,7 +138,7 @@ def SDCG(
     min_rel: LeastGain = 0,
     max_rel: MostGain | None = None,
 ) -> Floats:
-    """Scaled DCG: DCG@k divided by the DCG@k of k documents with the greatest gain.
+    """Scaled DCG: DCG@k over that of k documents that all have the greatest gain.
 
         SDCG@k = (sum over i <= k of gain(i) / log2(1 + i)) / (sum over i <= k of 1 / log2(1 + i))
 

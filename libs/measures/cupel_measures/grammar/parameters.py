@@ -5,9 +5,10 @@ parser, the reference pages and the error messages use the kind in this annotati
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
 from typing import Annotated, Any
 
 from cupel_measures.grammar.syntax import ArgumentPairs, short, shown
@@ -24,14 +25,30 @@ class ParameterError(ValueError):
     """Invalid value of a parameter; the message describes valid values."""
 
 
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word most similar to `word`, or None if no word is similar.
+
+    If several words are equally similar, return the one that begins most like `word`, because spelling
+    mistakes are rare at the beginning of a word.
+    """
+    names = list(known)
+    similar = difflib.get_close_matches(word, names, len(names) or 1, 0.6)
+
+    def similarity(name: str) -> tuple[float, int]:
+        equal = takewhile(lambda letters: letters[0] == letters[1], zip(name, word, strict=False))
+        return difflib.SequenceMatcher(None, name, word).ratio(), sum(1 for _ in equal)
+
+    return max(similar, key=similarity, default=None)
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
     """Return "; did you mean X?" for the known word X closest to `word`.
 
-    Return "" if no word is close.
+    Upper and lower case are equivalent. Return "" if no word is close.
     """
     lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower()[:LONGEST_WORD], lower, 1, 0.6)
-    return f"; did you mean {lower[close[0]]}?" if close else ""
+    close = closest(word.lower()[:LONGEST_WORD], lower)
+    return "" if close is None else f"; did you mean {lower[close]}?"
 
 
 @dataclass(frozen=True)
@@ -263,7 +280,7 @@ def exact(value: int | float | Fraction) -> Fraction:
 
 
 def settled(value: int | float | Fraction) -> float | Fraction:
-    """Return `value` as a float if its repr denotes exactly this value.
+    """Return `value` as a float if the repr of that float denotes exactly `value`.
 
     Otherwise return it as a Fraction.
     """

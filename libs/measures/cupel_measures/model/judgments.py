@@ -48,7 +48,7 @@ class Qrels:
     """All judgments of a collection, of all aspects.
 
     topics: T ids in byte order, of the topics with any judgment. Score vectors and aggregates cover these
-    topics. unjudged_topics: ids of listed topics without any judgment, in byte order; they are shown, but
+    topics. unjudged_topics: ids of the collection's other topics, in byte order; they are shown, but
     never scored (see `judged_only`). offsets: int64[T + 1]; the pool of topic t is documents
     offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels: int32[A, D], by
     aspect and document, a label index, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared sets of label

@@ -22,8 +22,8 @@ A66_LINE = declare(
     "a66-line",
     "error",
     "a line of the A66 assessments is invalid",
-    "write assessor,query,rank,url,relevance,credibility,comment with whole numbers, labels from 1 to 4, and "
-    "each rank once",
+    "write assessor,query,rank,url,relevance,credibility,comment: six whole numbers and a comment, with "
+    "labels from 1 to 4, ranks from 1, and each rank once per assessor and query",
 )
 NUMBERS = 6
 LABELS = range(1, 5)
@@ -69,7 +69,7 @@ def read_assessments(path: Path) -> list[Assessment]:
         assessment = _parse(line.decode())
         if assessment is None or (assessment.topic, assessment.rank) in ranks:
             text = line.decode()[:80]
-            message = "expected six whole numbers and a comment, with a new rank of its list"
+            message = "expected six whole numbers and a comment, with a rank that the list does not have yet"
             findings.add(Finding(code=A66_LINE, message=message, file=path.name, line=number, sample=text))
         else:
             ranks.add((assessment.topic, assessment.rank))

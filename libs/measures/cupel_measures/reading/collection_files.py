@@ -53,7 +53,7 @@ FILE_UNUSED = declare(
     "collection-file-unused",
     "warning",
     "the collection does not name a file that was sent",
-    "name the file in the collection file, or do not send it",
+    "name the unused file in the collection file, or send only files that it names",
 )
 COLUMNS = declare(
     "collection-columns",

@@ -227,9 +227,9 @@ class _Plain(io.RawIOBase):
         return got
 
     def _piece(self, buffer: memoryview) -> int:
-        """Fill part of `buffer` with a single read.
+        """Fill part of `buffer` with a single read, and return the number of bytes.
 
-        So all bytes before damaged input are returned.
+        With several reads, an error in damaged input would discard the bytes read before it.
         """
         if not hasattr(self._plain, "read1"):
             return int(self._plain.readinto(buffer) or 0)

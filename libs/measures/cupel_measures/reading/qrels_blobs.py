@@ -27,9 +27,9 @@ def qrels_digest(qrels: Qrels) -> str:
       declared), and inferred. Labels that are consecutive integers are written as {"range":[first,last]};
     - per declared set of label tuples, by name: `label_set`, name, JSON list of aspects, JSON list of sorted
       tuples;
-    - per listed topic, in byte order of the ids: `topic` and the id. The documents of its pool follow, in
-      byte order: `document`, id, and per aspect a label index (-1 negative, -2 unjudged, -3 absent). The
-      judgments by subtopic follow each document, in byte order: `subtopic`, id, judgment.
+    - per topic of the collection, in byte order of the ids: `topic` and the id. The documents of its pool
+      follow, in byte order: `document`, id, and per aspect a label index (-1 negative, -2 unjudged, -3
+      absent). The judgments by subtopic follow each document, in byte order: `subtopic`, id, judgment.
     """
     digest = hashlib.sha256()
     for line in _canonical(qrels):
@@ -53,7 +53,7 @@ def _canonical(qrels: Qrels) -> Iterator[str]:
 
 
 def _pools(qrels: Qrels) -> list[tuple[str, int, int]]:
-    """Return the pools of all listed topics, sorted by topic.
+    """Return the pools of all topics of the collection, sorted by topic.
 
     A pool is (topic, first document, end of its documents).
     """
@@ -144,7 +144,8 @@ def pack_qrels(qrels: Qrels) -> bytes:
 def unpack_qrels(blob: bytes) -> Qrels:
     """Return the qrels of a blob from `pack_qrels`. Raise ValueError for other bytes.
 
-    The blobs of earlier releases, which scored listed topics without judgments, are read too.
+    Blobs of earlier releases are read too. Those releases scored topics that have no judgments; the result
+    has these topics in `unjudged_topics`.
     """
     if not blob.startswith(_MAGIC):
         raise ValueError("not packed qrels, or packed by another version")

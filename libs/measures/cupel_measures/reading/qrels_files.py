@@ -71,13 +71,13 @@ TOPIC_LEFT_OUT = declare(
 NO_JUDGMENTS = declare(
     "qrels-topic-without-judgments",
     "warning",
-    "listed topics have no judgments, so they are shown but never enter a mean",
+    "some topics of the collection have no judgments, so they are shown but never enter a mean",
     "no action needed if this is intended; many tracks judge only some of their topics",
 )
 NO_RELEVANT = declare(
     "qrels-topic-without-relevant",
     "warning",
-    "topics have no relevant document, so every run scores 0 on them",
+    "some topics have no relevant document, so every run scores 0 on them",
     "no action needed if this is intended",
 )
 
@@ -400,19 +400,20 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
 
 
 def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
-    """Report listed topics without judgments, and judged topics that are not listed.
+    """Report topics without judgments, and judged topics missing in the topics file.
 
     names: topics of the qrels files.
     """
+    ignored = sorted(names.difference(qrels.listed_topics))
     for code, difference, topics in (
-        (TOPIC_LEFT_OUT, "judged but not listed, so ignored", sorted(names.difference(qrels.listed_topics))),
-        (NO_JUDGMENTS, "listed without judgments, so not in any mean", qrels.unjudged_topics),
+        (TOPIC_LEFT_OUT, "judged but not in the topics file, so ignored", ignored),
+        (NO_JUDGMENTS, "without judgments, so not in any mean", qrels.unjudged_topics),
     ):
         if topics:
             message = f"{_counted(len(topics), 'topic')} {difference}: {_some(topics)}"
             findings.add(Finding(code=code, message=message, sample=topics[0]), len(topics))
     if qrels.unjudged_topics and not qrels.topics:
-        findings.add(Finding(code=EMPTY, message="no listed topic has a judgment"))
+        findings.add(Finding(code=EMPTY, message="no topic of the collection has a judgment"))
 
 
 def _count_partly_judged(table: _JudgmentTable) -> None:
@@ -461,7 +462,7 @@ def _some(names: Sequence[str]) -> str:
 def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
     """Return the qrels, with topics and their documents sorted by bytes.
 
-    topics: the listed topics, if any.
+    topics: all topics of the collection, if given.
     """
     names = sorted(table.pools) if topics is None else sorted({topic.encode() for topic in topics})
     pools = [sorted(table.pools.get(topic, {}).items()) for topic in names]

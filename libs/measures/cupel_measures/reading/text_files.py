@@ -58,7 +58,8 @@ TWICE = declare(
 LACKING = declare(
     "texts-lacking",
     "warning",
-    "documents that are relevant to a subtopic have no text, so content measures skip them",
+    "some documents that are relevant to a subtopic have no text, so the models of subtopics omit them, and "
+    "rankings treat them as documents without words",
     "add the texts of these documents, with the document ids of the qrels",
 )
 EMPTY = declare("texts-empty", "error", "the texts file has no documents", "check that it is the right file")

@@ -175,7 +175,11 @@ def show_audit_table(
     system: Sys,
     caller: Caller,
     table: Annotated[
-        str, Query(max_length=200, description="name of the table; `points` is always the first table")
+        str,
+        Query(
+            max_length=200,
+            description="name of the table; `points` selects the first table if no table has this name",
+        ),
     ] = "points",
     if_none_match: IfNoneMatch = None,
 ) -> Response:

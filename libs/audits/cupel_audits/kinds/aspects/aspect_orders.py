@@ -101,8 +101,8 @@ class DisagreementRow:
     topics: Annotated[
         float | None, Heading("tau by topic", "mean of tau-b over the topics where it is defined")
     ]
-    first_kind: Annotated[str, Heading("first, short")]
-    second_kind: Annotated[str, Heading("second, short")]
+    first_kind: Annotated[str, Heading("first aggregate, short")]
+    second_kind: Annotated[str, Heading("second aggregate, short")]
 
 
 _TRADE_OFF = TableSchema.of("trade_off", "Scores of the runs by aspect", TradeOffRow)
@@ -242,7 +242,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _choose_from_front(about: SubjectSummary, front: Mapping[str, int]) -> Iterator[str]:
-    """Yield how to choose among the runs that no other run dominates."""
+    """Yield advice on choosing among the runs that no other run dominates."""
     if any(size > 1 for size in front.values()):
         yield (
             "Decide how important each aspect is before you name a best run. If you cannot decide, report "
@@ -356,7 +356,8 @@ def _disagreement_sentences(
     if not most:
         return
     pairs = [f"{row.first} and {row.second}" for row in rows if row.opposite == most]
-    others = f", and {len(pairs) - 1} further pairs of aggregates," if len(pairs) > 1 else ""
+    further = "1 further pair" if len(pairs) == 2 else f"{len(pairs) - 1} further pairs"
+    others = f", and {further} of aggregates," if len(pairs) > 1 else ""
     yield f"{pairs[0]}{others} disagree on the most pairs ({most})."
 
 

@@ -197,14 +197,14 @@ def _draw_equal_labels(rng: np.random.Generator, longest: int) -> Instance:
 @check("D6", "multiplying all labels by a number changes nothing", _scores_are_equal)
 def _draw_scaled_labels(rng: np.random.Generator, longest: int) -> Instance:
     original, factor = _any_list(rng, longest), _integer(rng, 2, 5)
-    return original, replace(original, description="multiplied", factors=(factor, factor))
+    return original, replace(original, description="multiplied labels", factors=(factor, factor))
 
 
 @check("D6_one_scale", "multiplying the labels of one aspect by a number changes nothing", _scores_are_equal)
 def _draw_scaled_labels_of_one_aspect(rng: np.random.Generator, longest: int) -> Instance:
     original, factor = _any_list(rng, longest), _integer(rng, 2, 5)
     factors = (factor, 1) if _integer(rng, 0, 1) == 0 else (1, factor)
-    return original, replace(original, description="multiplied", factors=factors)
+    return original, replace(original, description="multiplied labels", factors=factors)
 
 
 @check(

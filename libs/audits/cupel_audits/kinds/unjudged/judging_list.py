@@ -141,7 +141,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareRow:
-    """unjudged@depth of a run."""
+    """The share of unjudged documents of a run down to a depth (unjudged@depth)."""
 
     run: RunCell
     depth: Annotated[int, Heading("depth")]
@@ -321,7 +321,7 @@ def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
             worst = max(by_run, key=by_run.__getitem__)
             mean = math.fsum(by_run.values()) / len(by_run)
             yield (
-                f"On average {mean:.1%} of the first {k} documents of a run are unjudged; the largest share "
+                f"On average {mean:.1%} of the top {k} of a run are unjudged; the largest share "
                 f"is {by_run[worst]:.1%} ({worst})."
             )
 
@@ -331,11 +331,11 @@ def _describe_missing(depth: int, shares: Sequence[ShareRow], results: Mapping[i
     if all(row.share is None for row in shares):
         return "No run retrieves a document for these topics."
     if not missing:
-        return f"All documents among the first {depth} of any run are judged."
+        return f"All documents in the top {depth} of any run are judged."
     reversing = sum(trial["turning"] for trial in results.values())
     examined = sum(trial["tried"] for trial in results.values())
     return (
-        f"{missing} documents among the first {depth} of some run are unjudged. Of {examined} examined "
+        f"{missing} documents in the top {depth} of some run are unjudged. Of {examined} examined "
         f"documents, {reversing} could alone reverse the order of two runs."
     )
 
@@ -436,8 +436,8 @@ def _shares_title(depth: int, shares: Sequence[ShareRow]) -> str:
     if worst is None:
         return "No run retrieves a document"
     if not worst.share:
-        return f"All of the first {worst.depth} documents of every run are judged"
-    return f"{worst.run} has the largest unjudged share: {worst.share:.0%} of its first {worst.depth}"
+        return f"All documents in the top {worst.depth} of every run are judged"
+    return f"{worst.run} has the largest unjudged share: {worst.share:.0%} of its top {worst.depth}"
 
 
 FIRST_PLACES = 10

@@ -21,6 +21,8 @@ from cupel_reports import missing_packages, page
 
 PRINTED_ROWS = 40
 """Maximum number of printed rows of a table; files have all rows."""
+SMALL = 0.0001
+"""Smallest absolute value that is printed with four decimals; smaller ones, such as p-values, as <0.0001."""
 POINTS = "points"
 """Name of the CSV file of the first table."""
 
@@ -108,6 +110,8 @@ def _format(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
+        if 0 < abs(value) < SMALL:
+            return f"<{SMALL:.4f}" if value > 0 else f">-{SMALL:.4f}"
         return f"{value:g}" if value.is_integer() and abs(value) < 1e6 else decimal(value)
     return str(value)
 

@@ -22,7 +22,7 @@ def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
 
     A row per topic comes before it if requested.
 
-    The value of a listed topic that does not enter the aggregate is None.
+    The value of a topic that does not enter the aggregate is None.
     """
     for name, run in report.scored.items():
         for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True):

@@ -50,7 +50,7 @@ class EvaluationReport:
         return self.job.qrels.topics
 
     def by_topic(self, run: Scored, values: Floats) -> dict[str, float | None]:
-        """Return the value of each listed topic, in byte order.
+        """Return the value of each topic of the collection, in byte order.
 
         A value is None if it does not enter the mean.
 

@@ -72,7 +72,13 @@ def _ties(data: Data) -> Iterator[str]:
 
 
 def _judgments(data: Data) -> Iterator[str]:
-    where = "of all documents" if data["cutoff"] is None else f"of the first {data['cutoff']} documents"
+    match data["cutoff"]:
+        case None:
+            where = "of all documents"
+        case 1:
+            where = "of the documents at rank 1"
+        case cutoff:
+            where = f"of the first {cutoff} documents"
     shares = ", ".join(f"{share:.1%} ({name})" for name, share in data["unjudged"].items())
     yield f"{shares} {where} are unjudged"
     if data["as_highest"] is None:

@@ -8,7 +8,7 @@ from cupel_client.output import decimal
 from cupel_measures.catalogue.parser import Measure
 
 NO_VALUE = "-"
-"""Cell of a listed topic that enters no mean."""
+"""Cell of a topic that enters no mean."""
 
 
 def print_tables(report: EvaluationReport) -> None:

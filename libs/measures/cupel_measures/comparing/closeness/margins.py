@@ -1,6 +1,6 @@
 """Tests of non-inferiority and equivalence, with a margin.
 
-A system is no worse than a baseline, or equal to it, within the margin.
+They test whether a system is no worse than a baseline, or equal to it, within the margin.
 
 d is the mean difference over topics, system - baseline, and m > 0 is the margin: the largest difference that
 does not matter, in the unit of the measure. Four one-sided tests at level alpha are made:

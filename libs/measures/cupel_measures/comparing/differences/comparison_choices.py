@@ -27,8 +27,8 @@ class Choices:
 
     test: a paired test in TESTS, or one of SIMULTANEOUS. None selects max-t if all pairs are compared, else
     the randomisation test. correction: a name in CORRECTIONS, or "none". It corrects paired tests over all
-    pairs and measures; None selects Holm's method. It must be None for a simultaneous test, which itself
-    corrects p over the pairs of each measure. all_pairs: compare all pairs; if False, compare the first
+    pairs and measures; for them, None selects Holm's method. For a simultaneous test, which itself corrects p
+    over the pairs of each measure, it must be None. all_pairs: compare all pairs; if False, compare the first
     system with every other system. alpha: largest corrected p that is significant. confidence: confidence
     level of the intervals; None selects 1 - alpha, so that intervals and verdicts agree. interval: "t" for
     Student's t, "bca" for the BCa bootstrap. permutations: number of replicates of every resampling test;
@@ -55,7 +55,8 @@ class Choices:
             )
         if self.correction is not None and self.is_simultaneous:
             raise ValueError(
-                f"the {self.test_name} test corrects p itself; give no correction, or choose a paired test"
+                f"the {self.test_name} test corrects p itself; omit the correction (also 'none'), or choose "
+                "a paired test"
             )
         if self.interval not in INTERVALS:
             raise ValueError(f"unknown interval {self.interval!r}; choose one of {', '.join(INTERVALS)}")

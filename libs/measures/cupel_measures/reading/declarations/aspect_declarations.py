@@ -57,7 +57,7 @@ EMBEDDING = declare(
 LOW_THRESHOLD = declare(
     "aspect-low-threshold",
     "warning",
-    "a label of 0 or below counts as relevant by default",
+    "the second label of an aspect, which counts as relevant by default, is 0 or below",
     "declare threshold: 1, or move negative labels to the key `lowest` or `unjudged`",
 )
 LONG_SCALE = declare(

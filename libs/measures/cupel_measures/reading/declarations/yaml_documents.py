@@ -4,13 +4,13 @@ Every scalar is kept as the word that was typed (`no` is "no", `1` is "1"). The 
 determines its type.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cupel_measures.findings import Finding, Findings, Refused, declare
+from cupel_measures.grammar.parameters import closest
 
 Tree = dict[str, "Tree"] | list["Tree"] | str
 Path = tuple[str | int, ...]
@@ -134,9 +134,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     If no word is close, it names the known words.
     """
     names = list(known)
-    close = difflib.get_close_matches(word, names, 1, 0.6)
-    if close:
-        return f"; did you mean {close[0]}?"
+    close = closest(word, names)
+    if close is not None:
+        return f"; did you mean {close}?"
     return f"; expected one of {', '.join(names[:12])}" if names else ""
 
 
