@@ -1,6 +1,6 @@
 """Measure error rates and coverage, and write libs/measures/CALIBRATION.md.
 
-    make calibrate                  about two minutes on one core
+    make calibrate                  some minutes on one core
     make calibrate TRIALS=10000     more trials
 
 Rates on real score matrices are printed if the shared data is there. They are not part of the page.
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from calibration import page, pair_rates, real_matrices, simultaneous_rates
+from calibration import page, pair_rates, rank_rates, real_matrices, simultaneous_rates
 from calibration.promises import Row
 
 PAGE = Path(__file__).resolve().parents[2] / "libs/measures/CALIBRATION.md"
@@ -34,6 +34,8 @@ def tables(trials: int, seed: int) -> Iterator[page.Table]:
         simultaneous_rates.hsd_row(design, seed) for design in simultaneous_rates.hsd_designs(trials // 2)
     ]
     yield _table("hsd", SIMULTANEOUS, contrast)
+    ranks = rank_rates.rank_rows(rank_rates.rank_designs(trials), seed)
+    yield _table("ranks", ("test", *SIMULTANEOUS), ranks)
 
 
 def _table(name: str, headings: tuple[str, ...], rows: Sequence[Row]) -> page.Table:

@@ -36,7 +36,8 @@ def render(tables: Sequence[Table], *, seed: int, trials: int) -> str:
 
 INTRODUCTION = """\
 Error rates of tests and coverage of intervals in simulations: `make calibrate`, seed {seed}, {trials:,}
-trials, half of them for comparisons of 30 systems and for randomised Tukey HSD; cupel-measures {version},
+trials, half of them for comparisons of 30 systems and for randomised Tukey HSD. Rank tests have two fifths of
+the trials, and one fifth for 30 systems. The version is cupel-measures {version},
 method {method}. All tests have alpha {alpha:g}, and all intervals confidence {confidence:g}.
 
 A promise is **missed** if the rate is more than {tolerance} standard errors on the wrong side. The standard
@@ -52,13 +53,20 @@ Limits that the tables show:
   findings than alpha, and more topics help only slowly. Two mends were tried and not adopted, because they
   lose power where systems differ on few topics: a max-T test by the studentised bootstrap, and Hall's
   transformation of t (1992). `cupel compare` prints a caution if there are fewer than 25 topics.
-- **Real scores** are not part of this page. `make calibrate` prints rates for the score matrices in the
-  folder that CUPEL_SHARED names. If their means are made equal by shifting, many differences become skewed,
-  and false findings are then well above alpha.
+- **Real scores** are not part of this page. `make calibrate` prints rates of the max-T test for the score
+  matrices in the folder that CUPEL_SHARED names. Their means are made equal in two ways, and topics are drawn
+  with replacement. Symmetric residuals: each topic's centred scores get a random sign, so the spreads and
+  correlations are real, all differences are symmetric about 0, and alpha is the bound. Shifting: each system
+  gets the same mean. Scores are bounded and many are 0, so shifted differences are often strongly skewed. The
+  printed rows name this violated assumption if the skewness of a difference is above 1 or below -1.
 - **Unequal spreads.** Randomised Tukey HSD assumes equal spreads. The max-T test, which is the default, does
   not.
+- **Conover's test** limits false findings to alpha only if no systems differ. Otherwise, the ranks of
+  some systems vary more than the shared error of the test allows. Nemenyi's test does not have this limit.
 - **BCa intervals** are too narrow with few topics, or if two systems differ on few topics. They are an option
   with a caution; t intervals are the default.
+- **Few topics.** With n topics no p of a test by sign flips is below 2^(1 - n). So with fewer than 6 topics
+  the max-T test finds no difference significant at 0.05, and its simultaneous intervals are undefined.
 - **Simultaneous intervals** are those of the first step of the max-T test. If only a later step finds a
   difference significant, `cupel compare` shows no interval for it: an interval that is cut at 0 agrees with
   the verdict, but all intervals together then cover less than promised.
@@ -122,6 +130,7 @@ TITLES = {
     "intervals": "Intervals of one mean difference",
     "max-t": "Max-T tests of all pairs, simultaneous intervals, ranks and the best set",
     "hsd": "Randomised Tukey HSD",
+    "ranks": "Rank tests with topics as blocks",
 }
 TEXTS = {
     "tests": """\
@@ -135,4 +144,8 @@ direction. Intervals: all simultaneous intervals contain the true differences. R
 contain every rank that the system may have. Best set: it contains the best system (the first of several).""",
     "hsd": f"""\
 {HSD_REPLICATES} permutations; all means are equal. Any false finding: a significant difference.""",
+    "ranks": """\
+Tests of `cupel compare --test nemenyi`, `conover` and `aligned-ranks`, and Friedman's tests of all systems
+that precede them, for equal means. Any false finding: a significant difference of equal systems or in the
+wrong direction; for Friedman's tests, their rejection.""",
 }

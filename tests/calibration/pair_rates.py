@@ -133,17 +133,12 @@ PAIR_TESTS: Mapping[str, tuple[Callable[[Floats, int], int], Sequence[str]]] = {
 
 def rejection_cases() -> list[tuple[str, str, int]]:
     """Return the rows of the table of tests: test, model of differences, and number of topics."""
-    cases = [
+    return [
         (test, model, topics)
         for test, (_, models) in PAIR_TESTS.items()
         for model in models
         for topics in TOPICS
     ]
-    return [case for case in cases if case not in SLOW]
-
-
-SLOW = (("wilcoxon", "coarse", 10), ("wilcoxon", "sparse", 10))
-"""Cases that take minutes, because scipy enumerates all signs if up to 13 differences have ties."""
 
 
 def rejection_row(case: tuple[str, str, int], trials: int, seed: int) -> Row:

@@ -80,6 +80,11 @@ def partly_equal_means(systems: int) -> Floats:
     return 3.0 * np.maximum(np.arange(systems) - systems // 2 + 1, 0)
 
 
+def partly_equal_means_between(systems: int) -> Floats:
+    places = np.arange(systems) - (systems - 1) / 2
+    return np.asarray(np.sign(places) * np.maximum(np.abs(places) - systems / 4, 0))
+
+
 def nearly_equal_means(systems: int) -> Floats:
     means = partly_equal_means(systems)
     half = means == 0
@@ -98,6 +103,10 @@ def spread_means(systems: int) -> Floats:
 MEANS: Mapping[str, tuple[Callable[[int], Floats], str]] = {
     "equal": (equal_means, "all equal"),
     "partial": (partly_equal_means, "equal for half of the systems, with steps of 3 between the others"),
+    "partial, both sides": (
+        partly_equal_means_between,
+        "equal for about half of the systems, with steps of 1 between the others on both sides",
+    ),
     "near": (nearly_equal_means, "as partial, but with steps of 0.02 between the systems of the equal half"),
     "close": (close_means, "evenly spaced from 0 to 0.6"),
     "spread": (spread_means, "evenly spaced from 0 to 6"),

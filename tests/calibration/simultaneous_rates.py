@@ -15,8 +15,11 @@ from cupel_measures.model import Floats
 
 REPLICATES = 499
 HSD_REPLICATES = 199
+FEW_TOPICS = (3, 4, 5, 6, 8)
 FALSE_FINDING, INTERVALS, RANKS, BEST = "any false finding", "intervals", "rank intervals", "best set"
 PROMISES = {FALSE_FINDING: ERROR, INTERVALS: COVERAGE, RANKS: COVERAGE, BEST: COVERAGE}
+ALL_MEANS = ("equal", "partial", "near", "close", "spread")
+"""Names of the true means of the models that have all of them."""
 SKEWED = ("two skewed", "one lognormal")
 OUTSIDE_MAX_T = "the differences are strongly skewed"
 OUTSIDE_HSD = "the spreads differ"
@@ -52,20 +55,26 @@ def designs(trials: int) -> list[Design]:
     small = [
         Design(noise=noise, means=means, systems=10, topics=topics, trials=trials)
         for noise in NOISE
-        for means in (MEANS if noise in ("normal", "unequal") else ("equal", "partial"))
+        for means in (ALL_MEANS if noise in ("normal", "unequal") else ("equal", "partial"))
         for topics in (10, 25, 50)
     ]
     large = [
         Design(noise=noise, means=means, systems=30, topics=topics, trials=trials // 2)
         for noise, all_means in (
-            ("normal", MEANS),
+            ("normal", ALL_MEANS),
             ("unequal", ("equal", "partial")),
             ("two skewed", ("equal", "partial")),
         )
         for means in all_means
         for topics in (10, 25, 50)
     ]
-    return small + large
+    few_topics = [
+        Design(noise=noise, means="equal", systems=systems, topics=topics, trials=trials)
+        for noise in ("normal", "unequal")
+        for systems in (3, 10)
+        for topics in FEW_TOPICS
+    ]
+    return few_topics + small + large
 
 
 def hsd_designs(trials: int) -> list[Design]:

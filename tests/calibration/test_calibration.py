@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration import __main__ as calibrate
-from calibration import page, pair_rates, real_matrices, simultaneous_rates
+from calibration import page, pair_rates, rank_rates, real_matrices, simultaneous_rates
 from calibration.promises import COVERAGE, ERROR, Promise, Rate, Row
 from calibration.score_models import MEANS, NOISE, make_rng
 from calibration.simultaneous_rates import Design, max_t_row
@@ -23,7 +23,8 @@ TRIALS = 250
 
 def small_designs() -> Iterator[Design]:
     for design in simultaneous_rates.designs(TRIALS):
-        if design.topics == 25 and design.noise not in simultaneous_rates.SKEWED:
+        is_shown = design.topics in (25, *simultaneous_rates.FEW_TOPICS)
+        if is_shown and design.noise not in simultaneous_rates.SKEWED:
             trials = TRIALS if design.systems == 10 else 40
             yield Design(
                 noise=design.noise,
@@ -72,6 +73,35 @@ def test_hsd_misses_its_promise_for_unequal_spreads_only() -> None:
     )
     assert equal.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
     assert not unequal.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+
+
+def small_rank_designs() -> Iterator[Design]:
+    for design in rank_rates.rank_designs(TRIALS):
+        if design.topics == 25 and design.systems == 10:
+            yield design
+
+
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("design", list(small_rank_designs()), ids=lambda design: "-".join(design.cells))
+def test_rank_tests_keep_their_promises(design: Design) -> None:
+    for row in rank_rates.rank_rows([design], seed=2):
+        assert row.outside or row.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE), row.cells
+
+
+def test_conover_misses_its_promise_where_other_systems_are_far_apart() -> None:
+    design = Design(noise="normal", means="partial", systems=10, topics=25, trials=60)
+    counts = rank_rates.false_findings(design, seed=2)
+    rows = {test: rank_rates.rank_row(test, design, counts[test]) for test in ("nemenyi", "conover")}
+    assert not rows["conover"].rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+    assert rows["conover"].outside == rank_rates.RANKS_VARY
+    assert rows["nemenyi"].rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+
+
+def test_friedman_has_no_false_finding_where_means_differ() -> None:
+    scores = np.random.default_rng(1).normal(size=(25, 3)) + np.array([0.0, 0.0, 3.0])
+    assert list(rank_rates.rank_events(scores, np.array([0.0, 0.0, 3.0]))) == []
+    expected = {"nemenyi", "aligned-ranks", "conover", "friedman", "friedman, aligned ranks"}
+    assert set(rank_rates.rank_events(scores, np.zeros(3))) == expected
 
 
 def test_false_finding_is_a_significant_difference_in_a_wrong_direction() -> None:
@@ -134,16 +164,40 @@ def test_real_rows_are_none_without_shared_data(monkeypatch: pytest.MonkeyPatch,
 
 def test_neighbours_get_equal_means() -> None:
     scores = np.random.default_rng(0).random((30, 10))
-    shifted = real_matrices.SAMPLERS["shifted"][0](scores, make_rng(0), 7)
-    assert shifted.shape == (7, 10)
+    shifted = real_matrices.POPULATIONS["shifted within five neighbours"](scores)
     groups = real_matrices._neighbour_means(scores.mean(axis=0))
     assert sorted(np.unique(groups, return_counts=True)[1].tolist()) == [5, 5]
     assert groups.mean() == pytest.approx(scores.mean())
+    assert shifted.mean(axis=0) == pytest.approx(groups)
 
 
-def test_real_matrices_with_random_signs_keep_the_error_rate(shared: Path) -> None:
+def test_symmetric_residuals_keep_spreads_and_correlations() -> None:
+    """The scores are skewed, such as those of bounded measures; only shifted differences stay skewed."""
+    scores = np.random.default_rng(0).exponential(size=(40, 4)) * np.array([1.0, 1.0, 1.0, 5.0])
+    symmetric, shifted = (
+        real_matrices.POPULATIONS[name](scores) for name in ("symmetric residuals", "shifted")
+    )
+    assert np.cov(symmetric.T, bias=True) == pytest.approx(np.cov(scores.T, bias=True))
+    assert np.abs(symmetric.mean(axis=0)).max() < 1e-12
+    assert real_matrices.largest_skewness(symmetric) < 1e-9
+    assert real_matrices.largest_skewness(shifted) > real_matrices.STRONG
+    rows = [
+        real_matrices.real_row("simulated", scores, name, 25, 60, seed=1)
+        for name in ("symmetric residuals", "shifted")
+    ]
+    assert [row.outside for row in rows] == ["", real_matrices.OUTSIDE]
+    assert rows[0].rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
+
+
+def test_largest_skewness_equals_worked_value() -> None:
+    """The differences -1, -1 and 2 have the squares 6 / 3 = 2 and the cubes 6 / 3 = 2: 2 / 2^1.5."""
+    assert real_matrices.largest_skewness(np.array([[-1.0, 0], [-1, 0], [2, 0]])) == pytest.approx(2**-0.5)
+    assert real_matrices.largest_skewness(np.array([[3.0, 2.0], [2.0, 1.0]])) == 0
+
+
+def test_symmetric_residuals_of_real_matrices_keep_the_error_rate(shared: Path) -> None:
     name, scores = next(real_matrices.matrices(shared / "data"))
-    row = real_matrices.real_row(name, scores, "random signs", 25, 60, seed=1)
+    row = real_matrices.real_row(name, scores, "symmetric residuals", 25, 60, seed=1)
     assert row.rates[simultaneous_rates.FALSE_FINDING].is_kept(CHANCE)
 
 
@@ -163,6 +217,7 @@ class TestCommittedPage:
             *pair_rates.interval_cases(),
             *(design.cells for design in simultaneous_rates.designs(1)),
             *(design.cells for design in simultaneous_rates.hsd_designs(1)),
+            *((test, *design.cells) for test, design in rank_rates.rank_cases(rank_rates.rank_designs(1))),
         ]
         shown = [tuple(line.split(" | ")) for line in re.findall(r"^\| (.* \| \d+) \| [01]\.\d", text, re.M)]
         assert shown == [tuple(map(str, case)) for case in cases]
@@ -171,6 +226,17 @@ class TestCommittedPage:
     def test_row_of_a_test_is_reproduced(self, text: str, case: tuple[str, str, int]) -> None:
         row = pair_rates.rejection_row(case, calibrate.TRIALS, calibrate.SEED)
         assert f"| {' | '.join(row.cells)} | {row.rates[pair_rates.REJECTED].value:.3f}" in text
+
+    def test_rows_of_rank_tests_are_reproduced(self, text: str) -> None:
+        [design] = [
+            design
+            for design in rank_rates.rank_designs(calibrate.TRIALS)
+            if design.cells == ("normal", "partial", "10", "25")
+        ]
+        for row in rank_rates.rank_rows([design], calibrate.SEED):
+            assert (
+                f"| {' | '.join(row.cells)} | {row.rates[simultaneous_rates.FALSE_FINDING].value:.3f}" in text
+            )
 
     def test_row_of_max_t_is_reproduced(self, text: str) -> None:
         row = max_t_row(simultaneous_rates.designs(calibrate.TRIALS)[0], calibrate.SEED)

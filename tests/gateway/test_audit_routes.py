@@ -228,3 +228,36 @@ def test_raised_alert_appears_in_the_alert_list_and_the_audit(service, scored_tr
     assert service.request("organiser", "DELETE", f"/v1/alerts/{made['id']}").status_code == 204
     refused = service.request("organiser", "POST", alerts, json=body | {"below": None})
     assert refused.json()["code"] == "alert-invalid"
+
+
+def test_audits_of_a_track_judged_by_subtopic_only(service) -> None:
+    """Kinds that need no document texts run as on judgments by aspect; the others are refused."""
+    body = {"name": "by-subtopic", "title": "Answers", "measures": ["alpha_nDCG@5", "ERR_IA@5"]}
+    assert service.request("organiser", "POST", "/v1/tracks", json=body).status_code == 201
+    judged = b"".join(
+        b"t%d s%d %c %d\n" % (topic, subtopic, document, (topic + subtopic + document) % 3 == 0)
+        for topic in (1, 2, 3)
+        for subtopic in (1, 2)
+        for document in b"abcd"
+    )
+    collection = b"qrels: [{file: d, layout: subtopics}]\n"
+    uploaded = service.upload(
+        "by-subtopic", parts=[("collection", ("c.yaml", collection)), ("files", ("d", judged))]
+    )
+    assert service.request("organiser", "POST", uploaded.headers["location"] + "/publish").is_success
+    for orders in ("abc bca cab", "dca acb bad", "cbd dab acb"):
+        rankings = [(f"t{topic}", order) for topic, order in enumerate(orders.split(), 1)]
+        service.accepted_submission("by-subtopic", run_file(*rankings), name=f"{orders[:3]}.txt.gz")
+    service.run_jobs()
+    kinds = ("downsampling", "leave_one_run_out", "pool_depth", "scales", "unjudged")
+    asked = {kind: request_audit(service, "by-subtopic", kind=kind, parameters={}) for kind in kinds}
+    for kind in ("content", "label_selection", "topic_selection"):
+        problem = refused_audit(service, "by-subtopic", kind=kind)
+        assert "requires the document texts, which the service does not keep" in problem["detail"]
+    service.run_jobs()
+    for kind, audit in asked.items():
+        done = service.get("participant", audit["links"]["self"])
+        assert (kind, done["state"], done["problems"]) == (kind, "done", [])
+        assert done["verdict"]
+        page = service.request("participant", "GET", f"{audit['links']['report']}.html")
+        assert page.status_code == 200

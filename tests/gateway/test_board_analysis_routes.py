@@ -27,7 +27,7 @@ def test_finished_analysis_changes_the_etag_of_the_board(service, track: str) ->
     assert (analysis["state"], analysis["undefined"], analysis["neighbours"]) == ("done", None, 2)
     assert (analysis["alpha"], analysis["replicates"], analysis["topics"]) == (0.05, 10_000, 2)
     assert analysis["in_best_set"] == sum(row["in_best_set"] for row in done.json()["rows"])
-    assert analysis["method"] == "max-t/1"
+    assert analysis["method"] == "max-t/2"
     for row in done.json()["rows"]:
         assert row["interval"][0] <= row["score"] <= row["interval"][1]
         assert row["rank_interval"][0] <= row["rank"] <= row["rank_interval"][1]

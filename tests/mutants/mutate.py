@@ -85,6 +85,7 @@ TESTS_OF = {
         "tests/measures/families/test_document_content.py",
         *AUDITS,
     ),
+    "libs/audits/cupel_audits/combining/*.py": ("tests/client/judgments/test_combined_audits.py",),
     "libs/audits/cupel_audits/*.py": ("tests/audits/test_{module}.py", *AUDITS),
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (

@@ -64,7 +64,8 @@ class Audit:
     sentence. source: the papers. needs_texts: whether the texts of the documents are required.
     extra_arguments: arguments that an example command needs besides judgments and runs, such as "--other
     second.txt". needs_other_qrels: whether the audit compares two versions of the judgments
-    (`AuditSubject.other_subject`).
+    (`AuditSubject.other_subject`). removes_judgments: whether trials remove judgments, which needs a relevant
+    document.
     """
 
     name: ClassVar[str]
@@ -74,6 +75,7 @@ class Audit:
     needs_texts: ClassVar[bool] = False
     extra_arguments: ClassVar[str] = ""
     needs_other_qrels: ClassVar[bool] = False
+    removes_judgments: ClassVar[bool] = False
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         """Yield a sentence for each reason why the subject cannot be audited.
@@ -83,6 +85,8 @@ class Audit:
         if (count := len(subject.about.runs)) < 2:
             given = "only one is given" if count else "none is given"
             yield f"the audit compares runs, but {given}: give two or more"
+        if self.removes_judgments and not subject.about.relevant:
+            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def ranking_depth(self) -> int:
         """Return the depth to which `AuditSubject.tops` is needed; 0 if it is not needed."""

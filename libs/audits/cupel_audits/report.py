@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from hashlib import sha256
 from operator import attrgetter
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar, Unpack, get_type_hints
 
 Cell = float | int | str | bool | None
 Form = Literal["curve", "heatmap", "changes", "bars", "points", "boxes", "critical_difference"]
@@ -168,6 +168,16 @@ def _cells(value: Any) -> tuple[Cell, ...]:
     return (value,)
 
 
+class PlotDescription(TypedDict):
+    """The fields that every constructor of a plot takes, as in `Plot`."""
+
+    title: str
+    caption: str
+    x: str
+    y: str
+    facet: NotRequired[str | None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plot:
     """A plot of a table, described by column names.
@@ -209,29 +219,25 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         series: str | None = None,
         low: str | None = None,
         high: str | None = None,
         x_order: tuple[str, ...] | None = None,
         domain: tuple[float, float] | None = None,
         reference: float | None = None,
-        facet: str | None = None,
         reference_label: str | None = None,
         observed: str | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Draw y over x: a line for each value of `series`, and a band.
 
         The band reaches from `low` to `high`.
         """
         return cls(
-            name=name, title=title, caption=caption, form="curve", table=schema.name, x=x, y=y,
+            name=name, form="curve", table=schema.name,
             series=series, low=low, high=high,
-            x_order=x_order, domain=domain, reference=reference, facet=facet,
-            reference_label=reference_label, observed=observed,
+            x_order=x_order, domain=domain, reference=reference,
+            reference_label=reference_label, observed=observed, **described,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -240,21 +246,16 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         value: str,
         x_order: tuple[str, ...] | None = None,
         domain: tuple[float, float] | None = None,
-        facet: str | None = None,
         blank: float | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Colour a cell for each x and y by `value`."""
         return cls(
-            name=name, title=title, caption=caption, form="heatmap", table=schema.name, x=x, y=y,
-            value=value, x_order=x_order, domain=domain,
-            facet=facet, blank=blank,
+            name=name, form="heatmap", table=schema.name,
+            value=value, x_order=x_order, domain=domain, blank=blank, **described,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -263,18 +264,14 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         series: str,
         x_order: tuple[str, ...] | None = None,
-        facet: str | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Draw ranks y at the stages x, with a line for each value of `series`."""
         return cls(
-            name=name, title=title, caption=caption, form="changes", table=schema.name, x=x, y=y,
-            series=series, x_order=x_order, facet=facet
+            name=name, form="changes", table=schema.name,
+            series=series, x_order=x_order, **described,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -283,26 +280,22 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         series: str | None = None,
         low: str | None = None,
         high: str | None = None,
         x_order: tuple[str, ...] | None = None,
         domain: tuple[float, float] | None = None,
         reference: float | None = None,
-        facet: str | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Draw a bar of height y for each x, coloured by `series`.
 
         Each bar has an interval from `low` to `high`.
         """
         return cls(
-            name=name, title=title, caption=caption, form="bars", table=schema.name, x=x, y=y,
+            name=name, form="bars", table=schema.name,
             series=series, low=low, high=high,
-            x_order=x_order, domain=domain, reference=reference, facet=facet,
+            x_order=x_order, domain=domain, reference=reference, **described,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -311,21 +304,17 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         series: str | None = None,
         label: str | None = None,
         domain: tuple[float, float] | None = None,
         reference: float | None = None,
-        facet: str | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Draw a point at x and y for each row, coloured by `series` and named by `label`."""
         return cls(
-            name=name, title=title, caption=caption, form="points", table=schema.name, x=x, y=y,
+            name=name, form="points", table=schema.name,
             series=series, label=label, domain=domain,
-            reference=reference, facet=facet,
+            reference=reference, **described,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -334,20 +323,16 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         domain: tuple[float, float] | None = None,
-        facet: str | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Draw a box plot of the values y of the rows with the same x.
 
         It shows quartiles, range and outliers.
         """
         return cls(
-            name=name, title=title, caption=caption, form="boxes", table=schema.name, x=x, y=y,
-            domain=domain, facet=facet,
+            name=name, form="boxes", table=schema.name,
+            domain=domain, **described,
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -356,13 +341,9 @@ class Plot:
         schema: TableSchema[Any],
         name: str,
         *,
-        title: str,
-        caption: str,
-        x: str,
-        y: str,
         groups: str,
         difference: str,
-        facet: str | None = None,
+        **described: Unpack[PlotDescription],
     ) -> "Plot":
         """Draw mean ranks x of the systems y on an axis (Demšar, JMLR 2006).
 
@@ -370,8 +351,8 @@ class Plot:
         difference: a column with the critical difference, None if the test has none.
         """
         return cls(
-            name=name, title=title, caption=caption, form="critical_difference", table=schema.name, x=x, y=y,
-            groups=groups, difference=difference, facet=facet,
+            name=name, form="critical_difference", table=schema.name,
+            groups=groups, difference=difference, **described,
         ).checked(schema)  # fmt: skip
 
     @property

@@ -85,7 +85,7 @@ class LeaderboardAnalysis(Resource):
         None, description="reason why no test was possible; null if tests were possible"
     )
     method: str = Field(
-        description="name and version of the method. `max-t/1` consists of the studentised step-down max-T "
+        description="name and version of the method. `max-t/2` consists of the studentised step-down max-T "
         "test of all pairs, the best set by multiple comparisons with the best, rank intervals from the "
         "pairs that differ significantly, and t intervals of the scores"
     )
@@ -113,14 +113,16 @@ class LeaderboardAnalysis(Resource):
         "depend on the order of submission",
     )
     warnings: tuple[str, ...] = Field(
-        (), description="warnings, if the scale of the measure does not permit the analysis"
+        (),
+        description="warnings, if the scale of the measure does not permit the analysis or there are too few "
+        "topics",
     )
     computed_at: datetime | None = Field(None, description="time of the analysis; null if there is none")
 
     EXAMPLE = {
         "state": "done",
         "undefined": None,
-        "method": "max-t/1",
+        "method": "max-t/2",
         "submissions": 30,
         "in_best_set": 4,
         "separable": 6,

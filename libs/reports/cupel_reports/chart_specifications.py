@@ -30,6 +30,10 @@ LEAD = 22
 """The distance from the end of a line to its label, in pixels."""
 NAMED = 25
 """Up to this number, points have labels."""
+LETTER = 7
+"""The width of a letter of a label, in pixels, at most."""
+AXIS = 60
+"""The space for the axis of values, in pixels."""
 LINE = 13
 """The height of a label, in pixels."""
 CROWD = 30
@@ -38,6 +42,8 @@ ROOM = 120
 """The space for the longest label on a large screen, in pixels."""
 CELL = 34
 """The space for a number in a heat map, in pixels."""
+LONGEST_LABEL = 26
+"""The number of characters of a category that an axis shows."""
 MARGIN = 130
 """The space for the row labels of a heat map on a narrow screen, in pixels."""
 
@@ -82,7 +88,7 @@ def specification(picture: Picture, panel: Panel) -> Spec:
         "width": _width(picture),
         "usermeta": {"least": _least_width(picture)},
         "height": height,
-        "padding": {"left": 8, "top": 8, "bottom": 2, "right": 16},
+        "padding": {"left": _left_padding(picture), "top": 8, "bottom": 2, "right": 16},
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
 
@@ -262,15 +268,19 @@ def _with_ends(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
 
 
 def _with_labels(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
-    """Return the rows with labels that do not overlap.
+    """Return the rows with labels that overlap no other label and no other point.
 
     Smaller series are labelled first.
     """
     places = _places(picture, data)
     sizes = Counter(row.get("s") for row in data)
+    widths = {at: min(ROOM, LETTER * len(row["l"])) for at, row in enumerate(data)}
     names: dict[int, str] = {}
-    for at in sorted(range(len(data)), key=lambda at: sizes[data[at].get("s")]):
-        if not any(_overlap(places[at], places[other]) for other in names):
+    for at in sorted(widths, key=lambda at: sizes[data[at].get("s")]):
+        hides_point = any(_covers(places[at], widths[at], place) for place in places)
+        if not hides_point and not any(
+            _labels_overlap(places[at], widths[at], places[other], widths[other]) for other in names
+        ):
             names[at] = data[at]["l"]
     return [row | ({"n": names[at]} if at in names else {}) for at, row in enumerate(data)]
 
@@ -282,13 +292,21 @@ def _places(picture: Picture, data: Sequence[Row]) -> list[tuple[float, float]]:
     ]
     up, (low, high) = [float(row["y"]) for row in data], picture.extent
     left, wide = min(across, default=0), (max(across, default=0) - min(across, default=0)) or 1
-    scale = (_width(picture) - ROOM) / wide, _height(picture) / ((high - low) or 1)
+    scale = (_width(picture) - ROOM - AXIS) / wide, _height(picture) / ((high - low) or 1)
     return [((x - left) * scale[0], y * scale[1]) for x, y in zip(across, up, strict=True)]
 
 
-def _overlap(first: tuple[float, float], second: tuple[float, float]) -> bool:
-    """Return whether labels at these positions overlap."""
-    return abs(first[0] - second[0]) < ROOM and abs(first[1] - second[1]) < LINE
+def _covers(start: tuple[float, float], width: float, point: tuple[float, float]) -> bool:
+    """Return whether the label right of `start` would cover another point."""
+    return 0 < point[0] - start[0] < width + LINE and abs(start[1] - point[1]) < LINE
+
+
+def _labels_overlap(
+    first: tuple[float, float], width: float, second: tuple[float, float], other_width: float
+) -> bool:
+    """Return whether the labels right of two points would overlap."""
+    is_beside = -other_width < second[0] - first[0] < width
+    return is_beside and abs(first[1] - second[1]) < LINE
 
 
 def _height(picture: Picture) -> int:
@@ -323,6 +341,18 @@ def _least_width(picture: Picture) -> int:
     if picture.plot.form != "heatmap" or _width(picture) < CELL * len(picture.categories):
         return 0
     return MARGIN + CELL * len(picture.categories)
+
+
+def _left_padding(picture: Picture) -> int:
+    """Return the space left of the labels, in pixels.
+
+    It grows with the longest category, because the font of a reader can be wider than the font that the
+    layout is computed with. Labels have at most about LONGEST_LABEL characters.
+    """
+    names = list(picture.categories) if picture.is_categorical else []
+    if picture.plot.form == "heatmap":
+        names = [row["y"] for row in picture.rows]
+    return 8 + min(max(map(len, names), default=0), LONGEST_LABEL)
 
 
 def _last(picture: Picture) -> float:
@@ -439,6 +469,18 @@ def _reference(picture: Picture, way: str = "y") -> list[alt.Chart]:
     at = {way: alt.datum(picture.plot.reference)}
     line = one.mark_rule(strokeDash=[4, 4]).encode(**at)
     upright: Spec = {"x": _live("width"), **at}
-    end: Spec = {"align": "right", "dx": -4, "dy": -6} if way == "y" else {"align": "left", "dx": 4, "dy": -6}
+    distance = -6 if way == "x" or not _ends_above_reference(picture) else 14
+    end: Spec = {"align": "right", "dx": -4} if way == "y" else {"align": "left", "dx": 4}
+    end["dy"] = distance
     label = one.mark_text(color="var(--muted)", text=picture.reference_label, **end)
     return [line, label.encode(**(upright if way == "y" else {"y": alt.value(0), **at}))]
+
+
+def _ends_above_reference(picture: Picture) -> bool:
+    """Return whether all curves end above the reference, where its label usually is."""
+    reference = picture.plot.reference
+    if reference is None or picture.plot.form != "curve" or not picture.rows:
+        return False
+    last = picture.rows[-1]["x"]
+    ends = [row["y"] for row in picture.rows if row["x"] == last and row["y"] is not None]
+    return bool(ends) and min(ends) > reference

@@ -131,8 +131,19 @@ class Picture:
 
     @cached_property
     def series(self) -> list[str]:
-        """Return the names of the series, in the order of the rows."""
-        return list(dict.fromkeys(row["s"] for row in self.rows if "s" in row))
+        """Return the names of the series.
+
+        They have the order of the rows. Numbers ascend, unless those of the first panel descend.
+        """
+        names = list(dict.fromkeys(row["s"] for row in self.rows if "s" in row))
+        if self.plot.series is None or not names:
+            return names
+        values = {shown(value): value for value in self.table.column(self.plot.series)}
+        numbers = {name: float(value or 0) for name, value in values.items() if is_number(value)}
+        if len(numbers) < len(values):
+            return names
+        descends = numbers[names[0]] > numbers[names[-1]]
+        return sorted(names, key=lambda name: numbers[name], reverse=descends)
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:

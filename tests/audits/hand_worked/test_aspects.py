@@ -13,10 +13,11 @@ P@1 for relevance and for quality, with CAM, their mean, and MM, their harmonic 
     r4     d a    0 0    0    0              u e    0 0    0    0    0    0    0    0
 """
 
+from collections.abc import Mapping
 from math import sqrt
 
 from support.data.audit_subjects import audited, lists, subject_of
-from support.data.expected_reports import assert_report
+from support.data.expected_reports import ExpectedTable, assert_report
 from support.data.small_collections import qrels_of, scale
 
 QRELS = qrels_of(
@@ -48,6 +49,62 @@ SCORES: dict[str, dict[str, float]] = {CAM: {"b": 1, "c": 0.5, "e": 0.5}, MM: {"
 # constant.
 ASPECT_TAU = 2 / sqrt(3 * 4)
 TAU, TOPIC_TAU = 2 / sqrt(3 * 5), 3 / sqrt(5 * 3)
+
+
+TABLES: Mapping[str, ExpectedTable] = {
+    "bounds": (
+        "measure topics full low low_whole least topic",
+        [(CAM, 2, 0.5, 0.5, 0, 0.5, "2"), (MM, 2, 0.5, 0.5, 0, 0, "2")],
+    ),
+    "topic_bounds": (
+        "measure place topic bound strategy lacking",
+        [
+            (CAM, 1, "2", 0.5, "relevance > quality", 1),
+            (CAM, 2, "1", 1, "relevance > quality", 0),
+            (MM, 1, "2", 0, "relevance > quality", 1),
+            (MM, 2, "1", 1, "relevance > quality", 0),
+        ],
+    ),
+    "strategies": (
+        "measure topic strategy score",
+        [
+            (measure, topic, strategy, SCORES[measure][first if topic == "1" else "e"])
+            for measure in (CAM, MM)
+            for topic in "12"
+            for strategy, first in FIRST.items()
+        ],
+    ),
+    "zero": ("measure count documents percent", [(CAM, 0, 2, 0), (MM, 1, 2, 50)]),
+    "zero_ranks": (
+        "component kind measure rank count percent",
+        [("P@1", "CAM", CAM, 1, 0, 0), ("P@1", "MM", MM, 1, 1, 50)],
+    ),
+    "quality": (
+        "component kind measure ranks labels documents",
+        [
+            ("P@2", kind, measure, ranks, labels, 2)
+            for kind, measure in (("CAM", DEEP_CAM), ("MM", DEEP_MM))
+            for ranks, labels in (("1-1", 0.5), ("2-2", 1.5))
+        ],
+    ),
+    "disagreement": (
+        "component first second opposite tied share tau topics first_kind second_kind",
+        [
+            ("P@1", CAM, MM, 0, 4, 0, TAU, TOPIC_TAU, "CAM", "MM"),
+            ("P@1", MM, CAM, 0, 4, 0, TAU, TOPIC_TAU, "MM", "CAM"),
+        ],
+    ),
+    "trade_off": (
+        "component run on_front dominated_by score_relevance score_quality",
+        [
+            ("P@1", "r1", True, None, 0.5, 0.5),
+            ("P@1", "r2", True, None, 0.5, 0.5),
+            ("P@1", "r3", False, "r1", 0, 0.5),
+            ("P@1", "r4", False, "r1", 0, 0),
+        ],
+    ),
+    "aspect_tau": ("component first second tau", [("P@1", "relevance", "quality", ASPECT_TAU)]),
+}
 
 
 def test_report_equals_the_hand_worked_report() -> None:
@@ -84,58 +141,5 @@ def test_report_equals_the_hand_worked_report() -> None:
             "dominated(P@1)": 0.5,
             "tau(P@1,relevance,quality)": ASPECT_TAU,
         },
-        tables={
-            "bounds": (
-                "measure topics full low low_whole least topic",
-                [(CAM, 2, 0.5, 0.5, 0, 0.5, "2"), (MM, 2, 0.5, 0.5, 0, 0, "2")],
-            ),
-            "topic_bounds": (
-                "measure place topic bound strategy lacking",
-                [
-                    (CAM, 1, "2", 0.5, "relevance > quality", 1),
-                    (CAM, 2, "1", 1, "relevance > quality", 0),
-                    (MM, 1, "2", 0, "relevance > quality", 1),
-                    (MM, 2, "1", 1, "relevance > quality", 0),
-                ],
-            ),
-            "strategies": (
-                "measure topic strategy score",
-                [
-                    (measure, topic, strategy, SCORES[measure][first if topic == "1" else "e"])
-                    for measure in (CAM, MM)
-                    for topic in "12"
-                    for strategy, first in FIRST.items()
-                ],
-            ),
-            "zero": ("measure count documents percent", [(CAM, 0, 2, 0), (MM, 1, 2, 50)]),
-            "zero_ranks": (
-                "component kind measure rank count percent",
-                [("P@1", "CAM", CAM, 1, 0, 0), ("P@1", "MM", MM, 1, 1, 50)],
-            ),
-            "quality": (
-                "component kind measure ranks labels documents",
-                [
-                    ("P@2", kind, measure, ranks, labels, 2)
-                    for kind, measure in (("CAM", DEEP_CAM), ("MM", DEEP_MM))
-                    for ranks, labels in (("1-1", 0.5), ("2-2", 1.5))
-                ],
-            ),
-            "disagreement": (
-                "component first second opposite tied share tau topics first_kind second_kind",
-                [
-                    ("P@1", CAM, MM, 0, 4, 0, TAU, TOPIC_TAU, "CAM", "MM"),
-                    ("P@1", MM, CAM, 0, 4, 0, TAU, TOPIC_TAU, "MM", "CAM"),
-                ],
-            ),
-            "trade_off": (
-                "component run on_front dominated_by score_relevance score_quality",
-                [
-                    ("P@1", "r1", True, None, 0.5, 0.5),
-                    ("P@1", "r2", True, None, 0.5, 0.5),
-                    ("P@1", "r3", False, "r1", 0, 0.5),
-                    ("P@1", "r4", False, "r1", 0, 0),
-                ],
-            ),
-            "aspect_tau": ("component first second tau", [("P@1", "relevance", "quality", ASPECT_TAU)]),
-        },
+        tables=TABLES,
     )

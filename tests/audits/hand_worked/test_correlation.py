@@ -15,11 +15,12 @@ only, and U pairs in the second only:
     P@2 by aspect:     overall P 3, T 0, U 2    topic 1: P 1, Q 1, T 1, U 3    topic 2: P 2, T 2, U 1
 """
 
+from collections.abc import Mapping
 from math import sqrt
 
 from cupel_measures.model import Aspect
 from support.data.audit_subjects import audited, lists, subject_of
-from support.data.expected_reports import assert_report
+from support.data.expected_reports import ExpectedTable, assert_report
 from support.data.small_collections import qrels_of
 
 QRELS = qrels_of(
@@ -53,6 +54,64 @@ RANKS = {"P@1": (1, 2, 3.5, 3.5), "P@2": (1, 2.5, 2.5, 4)}  # by quality, both g
 MEAN = {name: sum(taus) / 2 for name, taus in BY_TOPIC.items()}
 
 
+TABLES: Mapping[str, ExpectedTable] = {
+    "pairs": (
+        "first second overall by_topic undefined_topics greatest_move",
+        [("P@1", "P@2", OVERALL["measures"], MEAN["measures"], 0, 1)],
+    ),
+    "aspects": (
+        "base aspects first second overall by_topic undefined_topics greatest_move",
+        [
+            ("P@1", "relevance and quality", "P@1", Q1, OVERALL["P@1"], MEAN["P@1"], 0, 1.5),
+            ("P@2", "relevance and quality", "P@2", Q2, OVERALL["P@2"], MEAN["P@2"], 0, 1),
+        ],
+    ),
+    "matrix": (
+        "first second overall by_topic",
+        [
+            ("P@1", "P@1", 1, 1),
+            ("P@1", "P@2", OVERALL["measures"], MEAN["measures"]),
+            ("P@2", "P@1", OVERALL["measures"], MEAN["measures"]),
+            ("P@2", "P@2", 1, 1),
+        ],
+    ),
+    "ranks": (
+        "measure run rank",
+        [
+            (measure, run, rank)
+            for measure, ranks in RANKS.items()
+            for run, rank in zip(RUNS, ranks, strict=True)
+        ],
+    ),
+    "movers": (
+        "first second run first_rank second_rank move",
+        [
+            ("P@1", "P@2", "r3", 3.5, 2.5, -1),
+            ("P@1", "P@2", "r2", 2, 2.5, 0.5),
+            ("P@1", "P@2", "r4", 3.5, 4, 0.5),
+            ("P@1", Q1, "r3", 3.5, 2, -1.5),
+            ("P@1", Q1, "r1", 1, 2, 1),
+            ("P@1", Q1, "r4", 3.5, 4, 0.5),
+            ("P@2", Q2, "r1", 1, 2, 1),
+            ("P@2", Q2, "r2", 2.5, 2, -0.5),
+            ("P@2", Q2, "r3", 2.5, 2, -0.5),
+        ],
+    ),
+    "topics": (
+        "first second topic tau",
+        [
+            (first, second, topic, tau)
+            for name, first, second in (
+                ("measures", "P@1", "P@2"),
+                ("P@1", "P@1", Q1),
+                ("P@2", "P@2", Q2),
+            )
+            for topic, tau in zip("12", BY_TOPIC[name], strict=True)
+        ],
+    ),
+}
+
+
 def test_report_equals_the_hand_worked_report() -> None:
     report = audited("correlation", subject_of(QRELS, RUNS, "P@1 P@2"))
     assert_report(
@@ -73,60 +132,5 @@ def test_report_equals_the_hand_worked_report() -> None:
             f"tau(P@2,{Q2})": OVERALL["P@2"],
             f"tau_by_topic(P@2,{Q2})": MEAN["P@2"],
         },
-        tables={
-            "pairs": (
-                "first second overall by_topic undefined_topics greatest_move",
-                [("P@1", "P@2", OVERALL["measures"], MEAN["measures"], 0, 1)],
-            ),
-            "aspects": (
-                "base aspects first second overall by_topic undefined_topics greatest_move",
-                [
-                    ("P@1", "relevance and quality", "P@1", Q1, OVERALL["P@1"], MEAN["P@1"], 0, 1.5),
-                    ("P@2", "relevance and quality", "P@2", Q2, OVERALL["P@2"], MEAN["P@2"], 0, 1),
-                ],
-            ),
-            "matrix": (
-                "first second overall by_topic",
-                [
-                    ("P@1", "P@1", 1, 1),
-                    ("P@1", "P@2", OVERALL["measures"], MEAN["measures"]),
-                    ("P@2", "P@1", OVERALL["measures"], MEAN["measures"]),
-                    ("P@2", "P@2", 1, 1),
-                ],
-            ),
-            "ranks": (
-                "measure run rank",
-                [
-                    (measure, run, rank)
-                    for measure, ranks in RANKS.items()
-                    for run, rank in zip(RUNS, ranks, strict=True)
-                ],
-            ),
-            "movers": (
-                "first second run first_rank second_rank move",
-                [
-                    ("P@1", "P@2", "r3", 3.5, 2.5, -1),
-                    ("P@1", "P@2", "r2", 2, 2.5, 0.5),
-                    ("P@1", "P@2", "r4", 3.5, 4, 0.5),
-                    ("P@1", Q1, "r3", 3.5, 2, -1.5),
-                    ("P@1", Q1, "r1", 1, 2, 1),
-                    ("P@1", Q1, "r4", 3.5, 4, 0.5),
-                    ("P@2", Q2, "r1", 1, 2, 1),
-                    ("P@2", Q2, "r2", 2.5, 2, -0.5),
-                    ("P@2", Q2, "r3", 2.5, 2, -0.5),
-                ],
-            ),
-            "topics": (
-                "first second topic tau",
-                [
-                    (first, second, topic, tau)
-                    for name, first, second in (
-                        ("measures", "P@1", "P@2"),
-                        ("P@1", "P@1", Q1),
-                        ("P@2", "P@2", Q2),
-                    )
-                    for topic, tau in zip("12", BY_TOPIC[name], strict=True)
-                ],
-            ),
-        },
+        tables=TABLES,
     )

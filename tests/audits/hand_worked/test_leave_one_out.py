@@ -5,9 +5,10 @@ P@2 by run: `one` (1/2 + 1/2)/2 = 0.5, `two` (1 + 1)/2 = 1, `three` (1/2 + 0)/2 
 """
 
 import math
+from collections.abc import Mapping
 
 from support.data.audit_subjects import audited, lists, reported, subject_of, trials_of
-from support.data.expected_audits import assert_numbers, assert_table
+from support.data.expected_reports import ExpectedTable, assert_report
 from support.data.small_collections import qrels_of
 
 QRELS = qrels_of({"1": {"1a": 1, "1b": 0, "1c": 1, "1x": 0}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}})
@@ -30,21 +31,19 @@ POINTS = "measure left run before after change rank outside places"
 SUMMARY = "measure tau least places worst run change greatest"
 
 
-def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
-    """Within depth 2, only `one` has 2e, only `two` has 1c, 2f and 2h, and only `four` has 1x."""
-    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
-    points = [
-        ("P@2", "one", "one", 0.5, 0.25, -0.25, 2, 2, 0),
-        ("P@2", "two", "two", 1.0, 0.25, -0.75, 1, 2, 1),
-        ("P@2", "three", "three", 0.25, 0.25, 0.0, 3, 3, 0),
-        ("P@2", "four", "four", 0.0, 0.0, 0.0, 4, 4, 0),
-    ]
-    tau = (TAU_ONE + TAU_TWO + 1 + 1) / 4
-    assert_table(report, "points", POINTS, points)
-    assert_table(report, "summary", SUMMARY, [("P@2", tau, TAU_TWO, 0.25, 1, "two", -0.25, 0.75)])
-    assert_table(
-        report,
-        "taus",
+RUN_TAU = (TAU_ONE + TAU_TWO + 1 + 1) / 4
+RUN_TABLES: Mapping[str, ExpectedTable] = {
+    "points": (
+        POINTS,
+        [
+            ("P@2", "one", "one", 0.5, 0.25, -0.25, 2, 2, 0),
+            ("P@2", "two", "two", 1.0, 0.25, -0.75, 1, 2, 1),
+            ("P@2", "three", "three", 0.25, 0.25, 0.0, 3, 3, 0),
+            ("P@2", "four", "four", 0.0, 0.0, 0.0, 4, 4, 0),
+        ],
+    ),
+    "summary": (SUMMARY, [("P@2", RUN_TAU, TAU_TWO, 0.25, 1, "two", -0.25, 0.75)]),
+    "taus": (
         "left measure tau lost",
         [
             ("one", "P@2", TAU_ONE, 1),
@@ -52,56 +51,149 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
             ("three", "P@2", 1, 0),
             ("four", "P@2", 1, 1),
         ],
-    )
-    assert_table(
-        report,
-        "contributions",
+    ),
+    "contributions": (
         "left depth judged relevant",
-        [("one", 1, 1, 1), ("one", 2, 1, 1), ("two", 1, 1, 1), ("two", 2, 3, 3), ("three", 1, 1, 0),
-         ("three", 2, 0, 0),
-         ("four", 1, 1, 0), ("four", 2, 1, 0)],
-    )  # fmt: skip
-    assert_table(
-        report,
-        "unjudged",
+        [
+            ("one", 1, 1, 1),
+            ("one", 2, 1, 1),
+            ("two", 1, 1, 1),
+            ("two", 2, 3, 3),
+            ("three", 1, 1, 0),
+            ("three", 2, 0, 0),
+            ("four", 1, 1, 0),
+            ("four", 2, 1, 0),
+        ],
+    ),
+    "unjudged": (
         "run depth before after",
-        [("one", 1, 0, 0.5), ("one", 2, 0.25, 0.5), ("two", 1, 0, 0.5), ("two", 2, 0, 0.75),
-         ("three", 1, 0, 0),
-         ("three", 2, 0.25, 0.25), ("four", 1, 0, 0.5), ("four", 2, 0, 0.25)],
-    )  # fmt: skip
-    assert_table(
-        report,
-        "stages",
+        [
+            ("one", 1, 0, 0.5),
+            ("one", 2, 0.25, 0.5),
+            ("two", 1, 0, 0.5),
+            ("two", 2, 0, 0.75),
+            ("three", 1, 0, 0),
+            ("three", 2, 0.25, 0.25),
+            ("four", 1, 0, 0.5),
+            ("four", 2, 0, 0.25),
+        ],
+    ),
+    "stages": (
         "measure run stage rank",
-        [("P@2", "one", "in the pool", 2), ("P@2", "one", "left out", 2), ("P@2", "two", "in the pool", 1),
-         ("P@2", "two", "left out", 2), ("P@2", "three", "in the pool", 3), ("P@2", "three", "left out", 3),
-         ("P@2", "four", "in the pool", 4), ("P@2", "four", "left out", 4)],
-    )  # fmt: skip
-    assert len(report.tables) == 6
-    assert_numbers(
+        [
+            ("P@2", "one", "in the pool", 2),
+            ("P@2", "one", "left out", 2),
+            ("P@2", "two", "in the pool", 1),
+            ("P@2", "two", "left out", 2),
+            ("P@2", "three", "in the pool", 3),
+            ("P@2", "three", "left out", 3),
+            ("P@2", "four", "in the pool", 4),
+            ("P@2", "four", "left out", 4),
+        ],
+    ),
+}
+
+
+RUN_VERDICT = (
+    "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.25 or less on "
+    "average.",
+    "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on "
+    "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
+    "is 0.865 on average and at least 0.548.",
+    "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
+    "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
+    "in 1 of 4 cases it removes none.",
+    "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run that is "
+    "left out, 0.0% on average for a run in the pool.",
+)
+
+
+def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
+    """Within depth 2, only `one` has 2e, only `two` has 1c, 2f and 2h, and only `four` has 1x."""
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
+    assert_report(
         report,
-        {
-            "pool_depth": 2, "tau(P@2)": tau, "least_tau(P@2)": TAU_TWO, "rank_loss(P@2)": 0.25,
-            "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75,
+        verdict=RUN_VERDICT,
+        numbers={
+            "pool_depth": 2,
+            "tau(P@2)": RUN_TAU,
+            "least_tau(P@2)": TAU_TWO,
+            "rank_loss(P@2)": 0.25,
+            "worst_rank_loss(P@2)": 1,
+            "score_loss(P@2)": 0.25,
+            "worst_score_loss(P@2)": 0.75,
             "unique@1": 4 / 4,
-            "unique_relevant@1": 2 / 4, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
-            "unique@2": 5 / 4, "unique_relevant@2": 4 / 4, "unjudged_outside@2": 1.75 / 4,
-            "worst(unjudged_outside@2)": 0.75, "unexplained": 0,
+            "unique_relevant@1": 2 / 4,
+            "unjudged_outside@1": 1.5 / 4,
+            "worst(unjudged_outside@1)": 0.5,
+            "unique@2": 5 / 4,
+            "unique_relevant@2": 4 / 4,
+            "unjudged_outside@2": 1.75 / 4,
+            "worst(unjudged_outside@2)": 0.75,
+            "unexplained": 0,
         },
-    )  # fmt: skip
-    assert report.verdict == (
-        "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.25 or less on "
-        "average.",
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on "
-        "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
-        "is 0.865 on average and at least 0.548.",
-        "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
-        "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
-        "in 1 of 4 cases it removes none.",
-        "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run that is "
-        "left out, 0.0% on average for a run in the pool.",
+        tables=RUN_TABLES,
     )
-    assert report.undefined == report.warnings == ()
+
+
+TEAM_TAU = (TAU_ONE + TAU_TWO) / 2
+TEAM_TABLES: Mapping[str, ExpectedTable] = {
+    "points": (
+        POINTS,
+        [
+            ("P@2", "X", "one", 0.5, 0.25, -0.25, 2, 2, 0),
+            ("P@2", "X", "three", 0.25, 0.25, 0.0, 3, 2, -1),
+            ("P@2", "Y", "two", 1.0, 0.25, -0.75, 1, 2, 1),
+            ("P@2", "Y", "four", 0.0, 0.0, 0.0, 4, 4, 0),
+        ],
+    ),
+    "summary": (SUMMARY, [("P@2", TEAM_TAU, TAU_TWO, 0.0, 1, "two", -0.25, 0.75)]),
+    "taus": ("left measure tau lost", [("X", "P@2", TAU_ONE, 1), ("Y", "P@2", TAU_TWO, 4)]),
+    "contributions": (
+        "left depth judged relevant",
+        [("X", 1, 2, 1), ("X", 2, 1, 1), ("Y", 1, 2, 1), ("Y", 2, 4, 3)],
+    ),
+    "unjudged": (
+        "run depth before after",
+        [
+            ("one", 1, 0, 0.5),
+            ("three", 1, 0, 0),
+            ("one", 2, 0.25, 0.5),
+            ("three", 2, 0.25, 0.25),
+            ("two", 1, 0, 0.5),
+            ("four", 1, 0, 0.5),
+            ("two", 2, 0, 0.75),
+            ("four", 2, 0, 0.25),
+        ],
+    ),
+    "stages": (
+        "measure run stage rank",
+        [
+            ("P@2", "one", "in the pool", 2),
+            ("P@2", "one", "left out", 2),
+            ("P@2", "three", "in the pool", 3),
+            ("P@2", "three", "left out", 2),
+            ("P@2", "two", "in the pool", 1),
+            ("P@2", "two", "left out", 2),
+            ("P@2", "four", "in the pool", 4),
+            ("P@2", "four", "left out", 4),
+        ],
+    ),
+}
+
+
+TEAM_VERDICT = (
+    "A run whose team is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.00 or less "
+    "on average.",
+    "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
+    "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
+    "order is 0.730 on average and at least 0.548.",
+    "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
+    "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
+    "4; in 0 of 2 cases it removes none.",
+    "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run whose "
+    "team is left out, 0.0% on average for a run in the pool.",
+)
 
 
 def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
@@ -112,65 +204,29 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
     """
     subject = subject_of(QRELS, RUNS, "P@2", teams=["X", "Y", "X", "Y"])
     report = audited("leave_one_team_out", subject, PARAMETERS)
-    points = [
-        ("P@2", "X", "one", 0.5, 0.25, -0.25, 2, 2, 0),
-        ("P@2", "X", "three", 0.25, 0.25, 0.0, 3, 2, -1),
-        ("P@2", "Y", "two", 1.0, 0.25, -0.75, 1, 2, 1),
-        ("P@2", "Y", "four", 0.0, 0.0, 0.0, 4, 4, 0),
-    ]
-    tau = (TAU_ONE + TAU_TWO) / 2
-    assert_table(report, "points", POINTS, points)
-    assert_table(report, "summary", SUMMARY, [("P@2", tau, TAU_TWO, 0.0, 1, "two", -0.25, 0.75)])
-    assert_table(
-        report, "taus", "left measure tau lost", [("X", "P@2", TAU_ONE, 1), ("Y", "P@2", TAU_TWO, 4)]
-    )
-    assert_table(
+    assert_report(
         report,
-        "contributions",
-        "left depth judged relevant",
-        [("X", 1, 2, 1), ("X", 2, 1, 1), ("Y", 1, 2, 1), ("Y", 2, 4, 3)],
-    )
-    assert_table(
-        report,
-        "unjudged",
-        "run depth before after",
-        [("one", 1, 0, 0.5), ("three", 1, 0, 0), ("one", 2, 0.25, 0.5), ("three", 2, 0.25, 0.25),
-         ("two", 1, 0, 0.5),
-         ("four", 1, 0, 0.5), ("two", 2, 0, 0.75), ("four", 2, 0, 0.25)],
-    )  # fmt: skip
-    assert_table(
-        report,
-        "stages",
-        "measure run stage rank",
-        [("P@2", "one", "in the pool", 2), ("P@2", "one", "left out", 2), ("P@2", "three", "in the pool", 3),
-         ("P@2", "three", "left out", 2), ("P@2", "two", "in the pool", 1), ("P@2", "two", "left out", 2),
-         ("P@2", "four", "in the pool", 4), ("P@2", "four", "left out", 4)],
-    )  # fmt: skip
-    assert len(report.tables) == 6
-    assert_numbers(
-        report,
-        {
-            "pool_depth": 2, "tau(P@2)": tau, "least_tau(P@2)": TAU_TWO, "rank_loss(P@2)": 0,
-            "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75,
+        verdict=TEAM_VERDICT,
+        numbers={
+            "pool_depth": 2,
+            "tau(P@2)": TEAM_TAU,
+            "least_tau(P@2)": TAU_TWO,
+            "rank_loss(P@2)": 0,
+            "worst_rank_loss(P@2)": 1,
+            "score_loss(P@2)": 0.25,
+            "worst_score_loss(P@2)": 0.75,
             "unique@1": 4 / 2,
-            "unique_relevant@1": 2 / 2, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
-            "unique@2": 5 / 2, "unique_relevant@2": 4 / 2, "unjudged_outside@2": 1.75 / 4,
-            "worst(unjudged_outside@2)": 0.75, "unexplained": 0,
+            "unique_relevant@1": 2 / 2,
+            "unjudged_outside@1": 1.5 / 4,
+            "worst(unjudged_outside@1)": 0.5,
+            "unique@2": 5 / 2,
+            "unique_relevant@2": 4 / 2,
+            "unjudged_outside@2": 1.75 / 4,
+            "worst(unjudged_outside@2)": 0.75,
+            "unexplained": 0,
         },
-    )  # fmt: skip
-    assert report.verdict == (
-        "A run whose team is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.00 or less "
-        "on average.",
-        "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
-        "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
-        "order is 0.730 on average and at least 0.548.",
-        "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
-        "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
-        "4; in 0 of 2 cases it removes none.",
-        "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run whose "
-        "team is left out, 0.0% on average for a run in the pool.",
+        tables=TEAM_TABLES,
     )
-    assert report.undefined == report.warnings == ()
 
 
 def test_leave_one_team_out_report_warns_of_teams_with_a_single_run() -> None:
@@ -219,3 +275,18 @@ def test_report_on_stored_trials_without_the_explained_share_gives_no_verdict() 
     assert report.numbers["unexplained"] is None
     assert report.verdict[1].startswith("No verdict on fairness: an earlier release computed the result,")
     assert "fair to" not in " ".join(report.verdict)
+
+
+def test_advice_if_a_run_loses_a_rank() -> None:
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
+    assert report.actions[0].startswith("Before you score a run of a run that did not contribute to the pool")
+    assert {plot.name: plot.domain for plot in report.plots}["taus"] == (0.0, 1.0)
+
+
+def test_collection_is_fair_if_no_run_loses_a_rank() -> None:
+    """Both runs retrieve the same documents, so leaving out one of them removes no judgment."""
+    runs = dict.fromkeys(("two", "copy"), RUNS["two"])
+    qrels = qrels_of({"1": {"1a": 1, "1c": 1}, "2": {"2f": 1, "2h": 0}})
+    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), PARAMETERS)
+    assert report.numbers["worst_rank_loss(P@2)"] == 0
+    assert report.actions[0].startswith("Use the collection for new runs that resemble these")

@@ -16,8 +16,10 @@ over topics 1, 2 and 3:
     r4     c g i              0 0 0            0 0 0
 """
 
+from collections.abc import Mapping
+
 from support.data.audit_subjects import audited, lists, subject_of
-from support.data.expected_reports import assert_report
+from support.data.expected_reports import ExpectedTable, assert_report
 from support.data.small_collections import qrels_of, scale
 
 FIRST = {"1": {"a": 1, "b": 0, "c": 0}, "2": {"e": 1, "f": 0, "g": 0}, "3": {"h": 1, "i": 0}, "0": {"j": 1}}
@@ -33,6 +35,61 @@ RUNS = lists(
 REPLICATES, ALPHA = 200, 0.1
 
 
+# The scores 3 2 1 0 become 2 3 3 0: 3 pairs of runs agree, 2 do not, 1 is tied in the second version.
+TAU = (3 - 2) / (6 * 5) ** 0.5
+# The second order is r2 = r3, r1, r4. Of the runs above r3, 1/2 of 1 was above it before (a tie). Of the
+# runs above r1, 0 of 2 were above it before; of those above r4, 3 of 3.
+TAU_AP = 2 / 3 * (0.5 / 1 + 0 / 2 + 3 / 3) - 1
+# 3 of 7 labels disagree. The expected disagreement is (3 * 3 + 4 * 4) / 49 for kappa, and
+# 2 * 7 * 7 / (14 * 13) for alpha of Krippendorff.
+KAPPA, KRIPPENDORFF = 1 - (3 / 7) / (25 / 49), 1 - (3 / 7) / (98 / 182)
+
+TABLES: Mapping[str, ExpectedTable] = {
+    "measures": (
+        "measure tau tau_ap moved farthest regrouped alone opposite apart_first apart_second",
+        [("P@1", TAU, TAU_AP, 3, 2, 4, 3, 0, 1, 2)],
+    ),
+    "runs": (
+        "measure run score_first score_second rank_first rank_second rise group_first group_second regrouped",
+        [
+            ("P@1", "r1", 1, 2 / 3, 1, 3, -2, "a", "ab", True),
+            ("P@1", "r2", 2 / 3, 1, 2, 1, 1, "ab", "a", True),
+            ("P@1", "r3", 1 / 3, 1, 3, 1, 2, "ab", "a", True),
+            ("P@1", "r4", 0, 0, 4, 4, 0, "b", "b", True),
+        ],
+    ),
+    "ranks": (
+        "measure run version rank",
+        [
+            ("P@1", run, version, rank)
+            for run, *ranks in (("r1", 1, 3), ("r2", 2, 1), ("r3", 3, 1), ("r4", 4, 4))
+            for version, rank in zip(("qrels", "other"), ranks, strict=True)
+        ],
+    ),
+    "agreement": (
+        "aspect pairs same kappa alpha changed removed added",
+        [("relevance", 7, 4 / 7, KAPPA, KRIPPENDORFF, 3, 1, 1)],
+    ),
+    "confusion": (
+        "aspect first second pairs share",
+        [
+            ("relevance", "0", "0", 2, 2 / 7),
+            ("relevance", "0", "1", 2, 2 / 7),
+            ("relevance", "1", "0", 1, 1 / 7),
+            ("relevance", "1", "1", 2, 2 / 7),
+        ],
+    ),
+    "topics": (
+        "aspect topic same changed removed added",
+        [
+            ("relevance", "1", 1, 1, 1, 1),
+            ("relevance", "2", 1, 2, 0, 0),
+            ("relevance", "3", 2, 0, 0, 0),
+        ],
+    ),
+}
+
+
 def test_report_equals_the_hand_worked_report() -> None:
     subject = subject_of(qrels_of({scale(1): FIRST}), RUNS, "P@1", other=qrels_of({scale(1): SECOND}))
     report = audited("qrels_versions", subject, {"replicates": REPLICATES, "alpha": ALPHA})
@@ -41,14 +98,6 @@ def test_report_equals_the_hand_worked_report() -> None:
     # is about 1/4 or more. So r1 and r4 differ under the first version, and r4 from r2 and r3 under the
     # second, where these are best. Groups under the first version: r1, r2, r3 and r2, r3, r4; under the
     # second: r1, r2, r3 and r1, r4.
-    # The scores 3 2 1 0 become 2 3 3 0: 3 pairs of runs agree, 2 do not, 1 is tied in the second version.
-    tau = (3 - 2) / (6 * 5) ** 0.5
-    # The second order is r2 = r3, r1, r4. Of the runs above r3, 1/2 of 1 was above it before (a tie). Of the
-    # runs above r1, 0 of 2 were above it before; of those above r4, 3 of 3.
-    tau_ap = 2 / 3 * (0.5 / 1 + 0 / 2 + 3 / 3) - 1
-    # 3 of 7 labels disagree. The expected disagreement is (3 * 3 + 4 * 4) / 49 for kappa, and
-    # 2 * 7 * 7 / (14 * 13) for alpha.
-    kappa, alpha = 1 - (3 / 7) / (25 / 49), 1 - (3 / 7) / (98 / 182)
     assert_report(
         report,
         verdict=[
@@ -61,8 +110,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         ],
         numbers={
             "topics": 3,
-            "tau(P@1)": tau,
-            "tau_ap(P@1)": tau_ap,
+            "tau(P@1)": TAU,
+            "tau_ap(P@1)": TAU_AP,
             "moved(P@1)": 3,
             "farthest(P@1)": 2,
             "regrouped(P@1)": 4,
@@ -70,57 +119,13 @@ def test_report_equals_the_hand_worked_report() -> None:
             "opposite(P@1)": 0,
             "apart_first(P@1)": 1,
             "apart_second(P@1)": 2,
-            "kappa(relevance)": kappa,
-            "alpha(relevance)": alpha,
+            "kappa(relevance)": KAPPA,
+            "alpha(relevance)": KRIPPENDORFF,
             "same(relevance)": 4 / 7,
             "changed(relevance)": 3,
             "removed(relevance)": 1,
             "added(relevance)": 1,
         },
-        tables={
-            "measures": (
-                "measure tau tau_ap moved farthest regrouped alone opposite apart_first apart_second",
-                [("P@1", tau, tau_ap, 3, 2, 4, 3, 0, 1, 2)],
-            ),
-            "runs": (
-                "measure run score_first score_second rank_first rank_second rise group_first group_second "
-                "regrouped",
-                [
-                    ("P@1", "r1", 1, 2 / 3, 1, 3, -2, "a", "ab", True),
-                    ("P@1", "r2", 2 / 3, 1, 2, 1, 1, "ab", "a", True),
-                    ("P@1", "r3", 1 / 3, 1, 3, 1, 2, "ab", "a", True),
-                    ("P@1", "r4", 0, 0, 4, 4, 0, "b", "b", True),
-                ],
-            ),
-            "ranks": (
-                "measure run version rank",
-                [
-                    ("P@1", run, version, rank)
-                    for run, *ranks in (("r1", 1, 3), ("r2", 2, 1), ("r3", 3, 1), ("r4", 4, 4))
-                    for version, rank in zip(("qrels", "other"), ranks, strict=True)
-                ],
-            ),
-            "agreement": (
-                "aspect pairs same kappa alpha changed removed added",
-                [("relevance", 7, 4 / 7, kappa, alpha, 3, 1, 1)],
-            ),
-            "confusion": (
-                "aspect first second pairs share",
-                [
-                    ("relevance", "0", "0", 2, 2 / 7),
-                    ("relevance", "0", "1", 2, 2 / 7),
-                    ("relevance", "1", "0", 1, 1 / 7),
-                    ("relevance", "1", "1", 2, 2 / 7),
-                ],
-            ),
-            "topics": (
-                "aspect topic same changed removed added",
-                [
-                    ("relevance", "1", 1, 1, 1, 1),
-                    ("relevance", "2", 1, 2, 0, 0),
-                    ("relevance", "3", 2, 0, 0, 0),
-                ],
-            ),
-        },
+        tables=TABLES,
         warnings=["qrels has 4 topics and other has 3; only the 3 topics of both are compared."],
     )

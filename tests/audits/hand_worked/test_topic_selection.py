@@ -77,8 +77,8 @@ def draw_trials() -> tuple[list[list[float | None]], list[list[float | None]]]:
     return random, held_out
 
 
-@pytest.fixture(scope="module")
-def report() -> AuditReport:
+def report_of(number: int) -> AuditReport:
+    """Return the report of a selection of this number of topics."""
     grades = {topic: {document: int(document[0]) for document in TEXTS} for topic in TOPICS}
     qrels = qrels_of({scale(2): grades}, subtopics={topic: {"23": {"x": 1}} for topic in TOPICS})
     rankings = {
@@ -86,7 +86,12 @@ def report() -> AuditReport:
         for run, name in enumerate("abcdefg")
     }
     subject = subject_of(qrels, lists(rankings), "nDCG@1", top=20, texts=texts_of(TEXTS))
-    return audited("topic_selection", subject, {"reference": "nDCG@1", "number": 3, "repeats": 3})
+    return audited("topic_selection", subject, {"reference": "nDCG@1", "number": number, "repeats": 3})
+
+
+@pytest.fixture(scope="module")
+def report() -> AuditReport:
+    return report_of(3)
 
 
 def test_report_equals_the_hand_worked_selection(report: AuditReport) -> None:
@@ -129,3 +134,9 @@ def test_advice_and_title_follow_the_tau_of_the_other_and_of_all_runs(report: Au
     assert report.actions[0] == (
         "Do not expect new runs to be ordered well by LMD on a selection of few topics."
     )
+
+
+def test_title_has_one_selected_topic_in_the_singular() -> None:
+    [plot] = report_of(1).plots
+    assert plot.title == "Tau with nDCG@1 reaches 0.72, with 1 selected topic"
+    assert "Bands: 95 per cent intervals" in plot.caption

@@ -13,7 +13,7 @@ from scipy.stats import nct, t
 
 from support.data.audit_subjects import audited, subject_of
 from support.data.expected_audits import generator_of
-from support.data.expected_reports import assert_report
+from support.data.expected_reports import ExpectedTable, assert_report
 from support.data.small_collections import qrels_of, ranked
 
 TENTHS = {"1": (6, 4, 3, 1), "2": (5, 5, 1, 2), "3": (2, 4, 3, 0), "4": (7, 6, 6, 2), "5": (0, 0, 0, 0)}
@@ -118,6 +118,50 @@ def topic_row(topic: str) -> tuple[Any, ...]:
     return ("P@10", topic, median(scores), mean(scores), *ends, pstdev(scores), tau)
 
 
+def expected_tables(
+    rates: list[tuple[Any, ...]], taus: dict[int, list[float | None]], sizes: tuple[float, float, int]
+) -> dict[str, ExpectedTable]:
+    """Return the tables of the report.
+
+    sizes: deviation, detectable difference, and number of topics needed.
+    """
+    # Topic 1 alone orders the runs like the sums over all topics, 20 19 13 5. So do topics 1 and 2 together
+    # (11 9 4 3). Topic 3 would tie a and b (13 13 7 3), so topic 4 is next (18 15 10 5). After it, topics 3
+    # and 5 both keep tau at 1, so the smaller id is next.
+    chosen = [("P@10", "chosen", n, topic, 1, None, None) for n, topic in enumerate("12435", 1)]
+    return {
+        "swaps": (
+            "measure difference topics compared swapped rate fitted",
+            [(*row[:6], None if row[6] is None else round(row[6], 6)) for row in rates],
+        ),
+        "subsets": (
+            "measure how number topic tau low high",
+            [*chosen, *(("P@10", "drawn", size, None, *interval(taus[size])) for size in (1, 2))],
+        ),
+        "topics": (
+            "measure topic median mean least greatest zero spread tau",
+            [topic_row(topic) for topic in TOPICS],
+        ),
+        "sizes": ("measure deviation detectable needed", [("P@10", *sizes)]),
+        "rates": (
+            "measure which difference rate",
+            [
+                *(("P@10", "observed on 2 topics", row[1], row[5]) for row in rates if row[2] == 2),
+                *(
+                    ("P@10", "extrapolated to 5 topics", row[1], round(row[6], 6))
+                    for row in rates
+                    if row[2] == 5
+                ),
+            ],
+        ),
+        # Only the bins of 0.1 and 0.2 have rates for all topics.
+        "swap_curves": (
+            "measure difference topics compared swapped rate fitted",
+            [(*row[:6], round(row[6], 6)) for row in rates if row[1] in (0.1, 0.2)],
+        ),
+    }
+
+
 def test_report_equals_independent_draws() -> None:
     counts, taus = count_swaps()
     rates = swap_rows(counts)
@@ -128,10 +172,6 @@ def test_report_equals_independent_draws() -> None:
     deviation = sqrt(mean(variance(values) for values in differences))
     detectable = brentq(lambda size: power(size, deviation, 5) - 0.8, 0.1, 0.6, xtol=1e-13)
     needed = next(topics for topics in range(2, 500) if power(0.05, deviation, topics) >= 0.8)
-    # Topic 1 alone orders the runs like the sums over all topics, 20 19 13 5. So do topics 1 and 2 together
-    # (11 9 4 3). Topic 3 would tie a and b (13 13 7 3), so topic 4 is next (18 15 10 5). After it, topics 3
-    # and 5 both keep tau at 1, so the smaller id is next.
-    chosen = [("P@10", "chosen", n, topic, 1, None, None) for n, topic in enumerate("12435", 1)]
     subject = subject_of(QRELS, RUNS, "P@10")
     report = audited("topics", subject, {"draws": DRAWS, "subset": 5, "error": 0.12})
     assert_report(
@@ -155,37 +195,7 @@ def test_report_equals_independent_draws() -> None:
             "smallest(P@10)": detectable,
             "zero_topics(P@10)": 1,
         },
-        tables={
-            "swaps": (
-                "measure difference topics compared swapped rate fitted",
-                [(*row[:6], None if row[6] is None else round(row[6], 6)) for row in rates],
-            ),
-            "subsets": (
-                "measure how number topic tau low high",
-                [*chosen, *(("P@10", "drawn", size, None, *interval(taus[size])) for size in (1, 2))],
-            ),
-            "topics": (
-                "measure topic median mean least greatest zero spread tau",
-                [topic_row(topic) for topic in TOPICS],
-            ),
-            "sizes": ("measure deviation detectable needed", [("P@10", deviation, detectable, needed)]),
-            "rates": (
-                "measure which difference rate",
-                [
-                    *(("P@10", "observed on 2 topics", row[1], row[5]) for row in rates if row[2] == 2),
-                    *(
-                        ("P@10", "extrapolated to 5 topics", row[1], round(row[6], 6))
-                        for row in rates
-                        if row[2] == 5
-                    ),
-                ],
-            ),
-            # Only the bins of 0.1 and 0.2 have rates for all topics.
-            "swap_curves": (
-                "measure difference topics compared swapped rate fitted",
-                [(*row[:6], round(row[6], 6)) for row in rates if row[1] in (0.1, 0.2)],
-            ),
-        },
+        tables=expected_tables(rates, taus, (deviation, detectable, needed)),
     )
     # The smallest drawn difference is 0.1. Its fitted rate is 3/13 for every number of topics.
     assert [plot.title for plot in report.plots] == [

@@ -34,6 +34,14 @@ PARAMETERS = {"depth": 2, "look": 3, "cutoffs": [1, 2]}
 DOCUMENTS = "place topic document influence share reversed runs best highest_ranks settles"
 BREAKS_TIE = "the lead of one over two by P@2 changes from 0.00000 to 0.25000"
 CLOSES_LEAD = "the lead of two over three by P@2 changes from 0.25000 to 0.00000"
+CHANGES = [
+    ("2", "2z", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
+    ("2", "2z", "RR", 1.0, 1, "three", "four", 0.25, -0.25),
+    ("1", "1y", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
+    ("1", "1y", "RR", 0.5, 0, "two", "three", 0.5, 0.25),
+    ("1", "1x", "P@2", 1.0, 0, "one", "two", 0.0, 0.25),
+    ("1", "1x", "RR", 0.0, 0, None, None, None, None),
+]
 
 
 def test_report_equals_the_hand_worked_report() -> None:
@@ -52,14 +60,7 @@ def test_report_equals_the_hand_worked_report() -> None:
         report,
         "changes",
         "topic document measure influence reversed upper lower lead left",
-        [
-            ("2", "2z", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
-            ("2", "2z", "RR", 1.0, 1, "three", "four", 0.25, -0.25),
-            ("1", "1y", "P@2", 1.0, 0, "two", "three", 0.25, 0.0),
-            ("1", "1y", "RR", 0.5, 0, "two", "three", 0.5, 0.25),
-            ("1", "1x", "P@2", 1.0, 0, "one", "two", 0.0, 0.25),
-            ("1", "1x", "RR", 0.0, 0, None, None, None, None),
-        ],
+        CHANGES,
     )
     assert_table(
         report,

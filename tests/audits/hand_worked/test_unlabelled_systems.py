@@ -8,6 +8,7 @@ import pytest
 
 from support.data.audit_subjects import audited, lists, subject_of
 from support.data.expected_audits import (
+    Row,
     assert_numbers,
     assert_table,
     curve_rows,
@@ -48,14 +49,20 @@ def mean_of(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-@pytest.mark.parametrize("systems", ["all", "removed"])
-def test_report_equals_an_independent_sampler(systems: str) -> None:
+Losses = dict[int, list[tuple[float, float]]]
+"""By percentage, the mean losses of the removed and of the other runs in each repeat."""
+
+
+def simulate_removals(
+    systems: str,
+) -> tuple[list[list[tuple[float, list[float]]]], Losses, dict[int, list[float | None]]]:
+    """Return the steps of each repeat, and the losses and the taus by percentage."""
     orders = [generator_of("unlabelled_systems", trial).permutation(4).tolist() for trial in range(REPEATS)]
-    repeats = []
-    losses: dict[int, list[tuple[float, float]]] = {percent: [] for percent in REMOVED}
+    repeats: list[list[tuple[float, list[float]]]] = []
+    losses: Losses = {percent: [] for percent in REMOVED}
     taus: dict[int, list[float | None]] = {percent: [] for percent in REMOVED}
     for order in orders:
-        steps = []
+        steps: list[tuple[float, list[float]]] = []
         for percent, count in REMOVED.items():
             removed, others = sorted(order[:count]), order[count:]
             kept = judgments_of(others)
@@ -70,17 +77,29 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
                 kendall_tau_b([FULL[run] for run in compared], [scores[run] for run in compared])
             )
         repeats.append(steps)
+    return repeats, losses, taus
+
+
+def bias_rows(losses: Losses) -> list[Row]:
+    """Return the rows of the table `bias`."""
+    bias: list[Row] = []
+    for percent in REMOVED:
+        out = mean_of([loss for loss, _ in losses[percent]])
+        left = mean_of([loss for _, loss in losses[percent]])
+        bias.append(("P@3", percent, out, left, out - left))
+    return bias
+
+
+@pytest.mark.parametrize("systems", ["all", "removed"])
+def test_report_equals_an_independent_sampler(systems: str) -> None:
+    repeats, losses, taus = simulate_removals(systems)
     assert precision_at_3(judgments_of([0, 1, 2, 3])) == pytest.approx(FULL)
     points, ranks = curve_rows("P@3", list(RANKINGS), FULL, repeats, list(REMOVED))
     points = [
         (*point[:3], *spread_cells(taus[percent]), point[-1])
         for point, percent in zip(points, REMOVED, strict=True)
     ]
-    bias = []
-    for percent in REMOVED:
-        out = mean_of([loss for loss, _ in losses[percent]])
-        left = mean_of([loss for _, loss in losses[percent]])
-        bias.append(("P@3", percent, out, left, out - left))
+    bias = bias_rows(losses)
 
     subject = subject_of(qrels_of(GRADES), lists(RANKINGS), "P@3", top=3)
     parameters = {"percents": list(REMOVED), "repeats": REPEATS, "depth": 2, "systems": systems}

@@ -102,6 +102,7 @@ def test_bound_is_1_if_aspects_agree() -> None:
     runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}
     report = report_of(subject_of(same, runs, "nDCG", top=100))
     assert report.numbers["bound_1(CAM(of=nDCG))"] == report.numbers["bound_1(MM(of=nDCG))"] == 1
+    assert "Median score of ideal rankings: 1.00 for each of 2" in [plot.title for plot in report.plots]
 
 
 def test_zero_aspect_documents_by_rank(two_topics: AuditSubject) -> None:
@@ -160,6 +161,11 @@ def test_aggregates_disagree_on_pairs_in_opposite_orders(table_3: AuditSubject) 
     assert report.numbers["disagree(nDCG)"] == pytest.approx(1 / 3)
     assert report.numbers["tau(CAM(of=nDCG),MM(of=nDCG))"] == pytest.approx(1 / 3)
     assert "aggregates disagree on the order of 1 (33.3%) with nDCG" in " ".join(report.verdict)
+
+
+def test_verdict_counts_one_further_pair_in_the_singular() -> None:
+    report = report_of(subject_of(TABLE_3, RUNS, "AP", top=100))
+    assert ", and 1 further pair of aggregates, disagree on the most pairs (1)" in " ".join(report.verdict)
 
 
 def test_disagreement_plot_uses_short_names(table_3: AuditSubject) -> None:

@@ -273,3 +273,10 @@ def test_parameters_outside_their_range_are_refused() -> None:
             read_audit(kind, parameters)
     two = subject_of(QRELS, dict(list(RUNS.items())[:2]), "AP", top=20)
     assert problems("unlabelled_systems", two, {"systems": "removed"})
+
+
+def test_last_rank_counts_ranks_that_hold_the_first_document_only() -> None:
+    subject = subject_of(QRELS, lists({"one": {"1": "ba"}, "two": {"1": "da"}}), "AP", top=9)
+    assert subject.tops is not None
+    assert subject.tops.documents.to_list()[0] == b"a"
+    assert find_last_rank(subject.tops) == 2

@@ -98,3 +98,20 @@ def test_parts_of_an_analysis_agree(seed: int) -> None:
         assert standing.rank.low <= (standing.rank.value or 0) <= standing.rank.high
         if standing.in_best_set:  # no other system is significantly better
             assert standing.rank.low == 1
+
+
+@pytest.mark.parametrize("topics", [5, 6])
+def test_board_with_too_few_topics_excludes_no_system(topics: int) -> None:
+    [result] = analyse([make_scores([0.0, 0.3, 9.0], topics=topics, spread=0.01)], replicates=500)
+    ranks = [(standing.rank.low, standing.rank.high) for standing in result.standings]
+    if topics == 6:
+        assert (result.warnings, ranks) == ((), [(3, 3), (2, 2), (1, 1)])
+        return
+    assert ranks == [(1, 3)] * 3
+    assert {standing.groups for standing in result.standings} == {(0,)}
+    assert all(standing.in_best_set for standing in result.standings)
+    assert result.separable == 0
+    assert result.warnings == (
+        "with 5 topics p of the max-T test is at least 0.0625, so no difference can be significant at 0.05, "
+        "and rank intervals and the best set exclude no system",
+    )

@@ -15,6 +15,7 @@ from cupel_measures.comparing.comparison import ComparisonReport, compare
 from cupel_measures.comparing.differences.comparison_choices import Choices
 from cupel_measures.comparing.differences.difference_tests import LATER_STEP
 from cupel_measures.comparing.differences.inverted_randomisation import randomisation_interval
+from cupel_measures.comparing.outcomes import CLOSE
 from cupel_measures.comparing.paired_tests import TESTS, effect_size
 from cupel_measures.comparing.resampling import Interval, intervals, randomisation
 from cupel_measures.comparing.simultaneous.max_t import max_t
@@ -265,6 +266,9 @@ class TestDegenerate:
         [warning] = report(scores(topics=4)[:, :2]).warnings
         assert "with 4 topics p of the randomisation test is at least 0.125" in warning
         assert report(scores(topics=8)[:, :2]).warnings == ()
+        # 2 / 2^6 = 0.03
+        alone = report(scores(topics=6)[:, :2], choices=Choices(test="sign", correction="none"))
+        assert not any("no difference can be" in warning for warning in alone.warnings)
         several = report(scores(topics=8), choices=Choices(all_pairs=True, test="sign"))
         # 2 / 2^8 = 0.0078, and six tests
         assert not any("no difference can be" in warning for warning in several.warnings)
@@ -272,6 +276,15 @@ class TestDegenerate:
         assert warning.endswith(
             "no difference can be significant at 0.05 after Holm's correction over 6 tests"
         )
+
+    @pytest.mark.parametrize(("alpha", "confidence"), [(0.05, None), (0.05, 0.8), (0.02, 0.9)])
+    def test_max_t_finds_nothing_with_too_few_topics(self, alpha: float, confidence: float | None) -> None:
+        values = scores(topics=5) + np.array([0.0, 10.0, 20.0, 0.0])
+        choices = Choices(all_pairs=True, alpha=alpha, confidence=confidence)
+        result = report(values, choices=choices)
+        assert not any(pair.significant for pair in result.measures[0].differences)
+        assert min(pair.corrected_p or 0 for pair in result.measures[0].differences) == 0.0625
+        assert result.warnings[0].startswith("with 5 topics p of the max-t test is at least 0.0625, so no")
 
     def test_wrong_requests_are_refused(self) -> None:
         with pytest.raises(ValueError, match="at least two systems"):
@@ -406,6 +419,26 @@ class TestIntervals:
             assert (randomisation(differences - bound - inside, np.zeros(9)).p or 0) > 0.1
             assert (randomisation(differences - bound + inside, np.zeros(9)).p or 0) <= 0.1
 
+    def test_inverted_randomisation_interval_equals_hand_worked_subset_means(self) -> None:
+        # Of 16 assignments, two leave all signs equal. The other 7 pairs split the topics in two sets, whose
+        # larger means are 0.6, 0.45, 0.4, 0.37, 0.35, 0.33 and 0.3, and smaller means are 0.1, 0.15, 0.2,
+        # 0.2, 0.25, 0.27 and 0.3. At level 0.25, 4 assignments may be as extreme: two and the next pair.
+        differences = np.array([0.1, 0.2, 0.3, 0.6])
+        low, high = randomisation_interval(differences, level=0.25, flips=99, seed=0)
+        assert low == pytest.approx(0.15 - CLOSE, abs=1e-14)
+        assert high == pytest.approx(0.45 + CLOSE, abs=1e-14)
+
+    def test_interval_of_the_effect_has_the_level_of_the_interval_of_the_mean(self) -> None:
+        values = scores(topics=20)
+        pair = report(values, choices=Choices(all_pairs=True)).measures[0].differences[0]
+        differences = values[:, 1] - values[:, 0]
+        assert pair.difference.low is not None
+        t = (differences.mean() - pair.difference.low) / stats.sem(differences)
+        level = 1 - 2 * stats.t.sf(t, 19)
+        assert pair.effect.interval == pytest.approx(
+            effect_size(values[:, 1], values[:, 0], confidence=level).interval
+        )
+
     def test_all_pairs_use_max_t_by_default(self) -> None:
         values = scores()
         result = report(values, choices=Choices(all_pairs=True))
@@ -425,6 +458,11 @@ class TestIntervals:
             == intervals((values[:, 1] - values[:, 0])[:, None])[0]
         )
         assert any("BCa intervals may be too narrow" in warning for warning in result.warnings)
+        names = [str(topic) for topic in range(25)]
+        measures = [ComparedMeasure(text="M", scale="interval")]
+        enough = {"M": scores(topics=25)[:, :2]}
+        result = compare(NAMES[:2], names, enough, measures, Choices(interval="bca"))
+        assert not any("BCa intervals may be" in warning for warning in result.warnings)
 
     def test_simultaneous_test_with_a_correction_is_refused(self) -> None:
         with pytest.raises(ValueError, match="the max-t test corrects p itself"):

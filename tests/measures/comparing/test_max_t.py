@@ -242,6 +242,28 @@ def _by_pair(result: MaxT, names: Floats) -> dict[tuple[int, int], tuple[object,
     }
 
 
+class TestFewTopics:
+    """With n topics, no p of sign flips is below 2**(1 - n)."""
+
+    @pytest.mark.parametrize("topics", [3, 4, 5])
+    def test_nothing_is_significant_below_6_topics(self, topics: int) -> None:
+        result = max_t(made([0.0, 1.0, 2.0, 30.0], topics=topics), replicates=999)
+        assert result.pair_p is not None
+        assert result.pair_p.min() == 2.0 ** (1 - topics)
+        assert not result.differs.any()
+        assert result.in_best_set.all()
+        assert np.isinf(np.concatenate(result.intervals)).all()
+
+    def test_clear_differences_are_significant_from_6_topics(self) -> None:
+        scores = made([0.0, 10.0], topics=6)
+        result, strict = max_t(scores, replicates=999), max_t(scores, replicates=999, alpha=0.03)
+        assert result.differs.all()
+        assert np.isfinite(np.concatenate(result.intervals)).all()
+        assert not strict.differs.any()
+        assert strict.pair_p is not None
+        assert strict.pair_p.tolist() == [0.03125]
+
+
 class TestDegenerate:
     @pytest.mark.filterwarnings("error")
     def test_undefined_results_have_a_reason(self) -> None:

@@ -85,6 +85,33 @@ class TestAgainstScipy:
         y = np.array([2, 8, 1, 4, 6, 5, 4, 3, 7, 1, 8])
         assert wilcoxon(x / 10, y / 10).p == stats.wilcoxon(x, y, zero_method="pratt").pvalue
 
+    @pytest.mark.parametrize("topics", [2, 4, 7])
+    def test_wilcoxon_with_zeros_and_ties_equals_all_signs_of_scipy(self, topics: int) -> None:
+        rng = np.random.default_rng(topics)
+        for width in (1, 3, 100):
+            x = rng.integers(-width, width, size=topics, endpoint=True).astype(float)
+            x[0] = 1.0
+            expected = stats.wilcoxon(x, zero_method="pratt", method=stats.PermutationMethod())
+            found = wilcoxon(x, np.zeros(topics))
+            assert (found.statistic, found.p) == (expected.statistic, expected.pvalue)
+
+    def test_wilcoxon_without_ties_equals_the_exact_distribution(self) -> None:
+        for topics in range(3, 20):
+            x = np.random.default_rng(topics).normal(size=topics) + 0.3
+            expected = stats.wilcoxon(x, method="exact")
+            found = wilcoxon(x, np.zeros(topics))
+            assert (found.statistic, found.p) == (expected.statistic, expected.pvalue)
+
+    def test_wilcoxon_with_ties_does_not_enumerate_all_signs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """scipy's enumeration takes more than a second for 13 topics."""
+        monkeypatch.setattr(stats, "permutation_test", None)
+        x = [1, 1, 2, 2, 3, 3, -1, 4, 4, 5, 5, 0, 6]
+        # Negative is one of the three differences with rank 3 = (2 + 3 + 4) / 3, after the zero with rank 1.
+        result = wilcoxon(x, [0] * 13)
+        assert result.statistic == 3
+        # Subsets of the ranks 3 3 3 5.5 ... with a sum of at most 3: the empty one, and three of one rank.
+        assert result.p == 2 * 4 / 2**12
+
     def test_difference_due_to_rounding_counts_as_zero(self) -> None:
         apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 if the terms are added in another order
         assert randomisation(apart, [0.0] * 6).p == 1.0

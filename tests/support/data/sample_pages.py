@@ -53,6 +53,11 @@ def result(report: AuditReport | None, runs: Sequence[str] = RUNS, **more: Any) 
     return made.as_data() | {"provenance": {"host": "a machine", "seconds": 1.5}}
 
 
+def report_of(*tables: ReportTable, plots: Sequence[Plot] = (), **numbers: float | None) -> AuditReport:
+    """Return a report without a verdict, with these tables, plots and numbers."""
+    return AuditReport(verdict=(), numbers=numbers, tables=tables, plots=tuple(plots))
+
+
 def table(name: str, columns: str, rows: Sequence[Sequence[Cell]]) -> ReportTable:
     """Return a table; columns: their names, separated by spaces."""
     described = tuple(

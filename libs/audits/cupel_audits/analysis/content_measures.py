@@ -40,10 +40,11 @@ class OneMeasure(ParameterKind):
 MeasureText = Annotated[str, OneMeasure()]
 
 
-def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
+def problems(subject: AuditSubject, reference: str, compared: str | None = None) -> Iterator[str]:
     """Yield the reasons why text-based measures cannot be compared with `reference`.
 
-    `reference` names a measure as a string, such as "alpha_nDCG@20".
+    reference: names a measure as a string, such as "alpha_nDCG@20". compared: names the measure that is
+    compared, if there is only one.
     """
     if subject.content is None:
         yield (
@@ -58,6 +59,8 @@ def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
         yield f"reference: {reference} uses texts itself: give a measure that uses judgments only"
     elif why := list_unsupported(subject.qrels, [parse(reference)]):
         yield f"reference: {why[0]}"
+    if compared is not None and not parse(compared).declaration.texts:
+        yield f"{compared} does not read texts: give a text-based measure such as LMD"
 
 
 def content_of(subject: AuditSubject) -> Content:

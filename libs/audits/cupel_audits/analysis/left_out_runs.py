@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NotRequired, TypedDict
+from typing import ClassVar, NotRequired, TypedDict
 
 from cupel_audits.analysis.left_out_tables import (
     CONTRIBUTIONS,
@@ -78,17 +78,14 @@ class LeaveOut(Audit):
     Subclasses define `groups`.
     """
 
+    removes_judgments: ClassVar[bool] = True
+
     depths: Depths = setting((10, 20, 50, 100), "depths at which unique and unjudged documents are counted")  # noqa: RUF009
     depth: Depth | None = setting(None, "depth of the judged pool (default: estimated from the judgments)")  # noqa: RUF009
 
     def groups(self, subject: AuditSubject) -> list[int]:
         """Return the group of each run, numbered from 0."""
         raise NotImplementedError
-
-    def problems(self, subject: AuditSubject) -> Iterator[str]:
-        yield from super().problems(subject)
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
         """Return the number of groups."""

@@ -5,7 +5,7 @@ Source: Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class Downsampling(Audit):
     rankings come from the sample.
     """
 
+    removes_judgments: ClassVar[bool] = True
+
     ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages of judgments to keep")
     repeats: Repeats = setting(30, "number of random samples")
     method: Method = setting(
@@ -83,8 +85,6 @@ class Downsampling(Audit):
         yield from super().problems(subject)
         if self.aspect is not None and self.aspect not in subject.about.aspects:
             yield f"aspect: unknown aspect {self.aspect!r}; use one of {', '.join(subject.about.aspects)}"
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
         return self.repeats

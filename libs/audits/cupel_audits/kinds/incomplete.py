@@ -5,6 +5,7 @@ Source: Hui, PIKM 2014, section 3.3.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,13 +44,10 @@ class Incomplete(Audit):
     sampled.
     """
 
+    removes_judgments: ClassVar[bool] = True
+
     percents: Percents = setting(STEPS, "percentages of the judgments to keep")
     repeats: Repeats = setting(30, "number of random samples at each percentage")
-
-    def problems(self, subject: AuditSubject) -> Iterator[str]:
-        yield from super().problems(subject)
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
         return self.repeats

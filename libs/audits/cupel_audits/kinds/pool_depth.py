@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.pools import Depth, Pools, find_last_rank, tops_of
@@ -59,12 +59,9 @@ class PoolDepth(Audit):
     relevant for the first aspect.
     """
 
-    deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
+    removes_judgments: ClassVar[bool] = True
 
-    def problems(self, subject: AuditSubject) -> Iterator[str]:
-        yield from super().problems(subject)
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
+    deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
 
     def ranking_depth(self) -> int:
         return self.deepest

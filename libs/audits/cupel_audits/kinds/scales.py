@@ -46,9 +46,10 @@ READING = (
     "A rank test uses only the order of the scores of the runs on each topic, so it can be used with any "
     "measure. A test of means is meaningful only on an interval scale, where equal differences of scores "
     "have the same meaning everywhere. Whether a measure needs one is disputed (Sakai 2020; Moffat 2022).",
-    "Each test limits the probability of any false positive among all pairs to alpha. Nemenyi's and "
-    "Conover's tests assume that all runs have equal spreads, and mean ranks of two runs depend on the other "
-    "runs. Conover's test finds too many differences where the ranks of some runs hardly vary.",
+    "Each test limits the probability of any false positive among all pairs to alpha; Conover's test does so "
+    "only if no runs differ. Nemenyi's and Conover's tests assume that all runs have equal spreads, and mean "
+    "ranks of two runs depend on the other runs. Conover's test finds too many differences where the ranks "
+    "of some runs vary less than those of others.",
     "The ratio compares the two tests; it does not measure the error of either.",
 )
 PAPER_READING = (

@@ -22,7 +22,6 @@ from cupel_audits.analysis.run_orders import (
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary, scores_by_topic
-from cupel_measures.catalogue.parser import parse
 
 Count = Annotated[int, whole_number(description="a whole number of topics")]
 Repeats = Annotated[int, whole_number(0)]
@@ -113,9 +112,7 @@ class TopicSelection(Audit):
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
-        yield from content_measures.problems(subject, self.reference)
-        if not parse(self.measure).declaration.texts:
-            yield f"{self.measure} does not read texts: give a text-based measure such as LMD"
+        yield from content_measures.problems(subject, self.reference, self.measure)
 
     def trials(self, subject: AuditSubject) -> int:
         return 1 + self.repeats
@@ -233,7 +230,8 @@ def _plot(reference: str, points: Sequence[SelectionPoint]) -> Plot:
         POINTS,
         "tau",
         title=_title(reference, points),
-        caption=f"{TAU}. {MONTE_CARLO}.",
+        caption=f"{TAU}. Other runs: half of the runs select the topics, and tau is over the other half. "
+        f"Bands: 95 per cent intervals. {MONTE_CARLO}.",
         x="number",
         y="mean",
         series="way",
@@ -246,11 +244,15 @@ def _plot(reference: str, points: Sequence[SelectionPoint]) -> Plot:
 
 def _title(reference: str, points: Sequence[SelectionPoint]) -> str:
     if (number := _strong(points, SELECTED)) is not None:
-        return f"Tau with {reference} is at least {STRONG} with {number} selected topics"
+        return f"Tau with {reference} is at least {STRONG} with {_selected_topics(number)}"
     best = _best(points, SELECTED)
     if best is None:
         return "No tau of a selection is defined"
-    return f"Tau with {reference} reaches {best.tau.mean:.2f}, with {best.number} selected topics"
+    return f"Tau with {reference} reaches {best.tau.mean:.2f}, with {_selected_topics(best.number)}"
+
+
+def _selected_topics(number: int) -> str:
+    return "1 selected topic" if number == 1 else f"{number} selected topics"
 
 
 def _advice(measure: str, points: Sequence[SelectionPoint]) -> Iterator[str]:

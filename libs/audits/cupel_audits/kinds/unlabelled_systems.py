@@ -6,7 +6,7 @@ It follows Hui (PIKM 2014, section 3.4).
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class UnlabelledSystems(Audit):
     this order, so a run left out at one percentage is left out at all larger percentages.
     """
 
+    removes_judgments: ClassVar[bool] = True
+
     percents: Percents = setting(STEPS, "percentages of the runs to leave out")
     repeats: Repeats = setting(30, "number of random orders of the runs")
     depth: Depth = setting(20, "depth of the pool")
@@ -85,8 +87,6 @@ class UnlabelledSystems(Audit):
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
-        if not subject.about.relevant:
-            yield "no document is judged relevant, so removing judgments would change nothing"
         if self.systems == "removed" and len(subject.about.runs) == 2:
             yield "systems=removed needs two removed runs, and one run has to remain: give three or more runs"
 

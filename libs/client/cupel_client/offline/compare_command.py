@@ -64,7 +64,8 @@ MOST_PAIRS = 10
     type=click.Choice([*SIMULTANEOUS, *TESTS]),
     help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
     "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
-    "aligned-ranks: mean ranks with topics as blocks, after Friedman's test. These tests correct p-values "
+    "aligned-ranks: mean ranks with topics as blocks, after Friedman's test; conover finds "
+    "too many if some systems differ. These tests correct p-values "
     "over the pairs of each measure.",
 )
 @click.option(

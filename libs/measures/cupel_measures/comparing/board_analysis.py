@@ -6,7 +6,7 @@ Pairs are compared by the step-down max-T test. Systems in the same group do not
 does not show that they are equal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,14 +16,14 @@ from cupel_measures.comparing.all_pairs import AllPairs
 from cupel_measures.comparing.corrections import groups
 from cupel_measures.comparing.outcomes import matrix, mean
 from cupel_measures.comparing.resampling import DECIMALS, REPLICATES, Interval
-from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.simultaneous.max_t import MaxT, least_p_of_flips, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
 ALPHA = 0.05
-METHOD = "max-t/1"
+METHOD = "max-t/2"
 """Name and version of the method. Results of different versions cannot be compared."""
 
 
@@ -107,9 +107,19 @@ def _analysis(values: Floats, test: MaxT, replicates: int, seed: int) -> BoardAn
         alpha=test.alpha,
         replicates=replicates,
         seed=seed,
-        warnings=test.warnings,
+        warnings=(*test.warnings, *_few_topics(len(values), test)),
         undefined=test.undefined,
     )
+
+
+def _few_topics(topics: int, test: MaxT) -> Iterator[str]:
+    """Yield why no pair can differ significantly, if there are too few topics."""
+    least = least_p_of_flips(topics)
+    if test.undefined is None and least > test.alpha:
+        yield (
+            f"with {topics} topics p of the max-T test is at least {least:.4g}, so no difference can be "
+            f"significant at {test.alpha:g}, and rank intervals and the best set exclude no system"
+        )
 
 
 def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:

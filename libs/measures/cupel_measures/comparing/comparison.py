@@ -36,7 +36,7 @@ from cupel_measures.comparing.rank_correlation import (
 )
 from cupel_measures.comparing.resampling import Interval, intervals
 from cupel_measures.comparing.simultaneous.blocked_ranks import rank_test
-from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.simultaneous.max_t import MaxT, least_p_of_flips, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
@@ -456,6 +456,8 @@ def _report_warnings(
     """Yield warnings about too few topics and intervals that may contradict the test."""
     tests = sum(len(comparison.differences) for comparison in comparisons)
     least = 0.0 if choices.is_rank_test else least_p(choices.test_name, topics, choices.replicates)
+    if choices.test_name == MAX_T:
+        least = max(least, least_p_of_flips(topics))
     is_holm = choices.correction_name == "holm"
     if least * (tests if is_holm else 1) > choices.alpha:
         correction = f" after Holm's correction over {tests} tests" if is_holm and tests > 1 else ""

@@ -124,7 +124,7 @@ function scrolls(frame, label) {
 function fitted(spec, room) {
   const copy = { ...spec, width: "container" };
   if (room > 400) return copy;
-  copy.config.axis.labelLimit = room / 4;
+  copy.config.axis.labelLimit = room / 3;
   copy.layer.filter((layer) => layer.name === "names").forEach((layer) => (layer.mark.limit = room / 5));
   return copy;
 }

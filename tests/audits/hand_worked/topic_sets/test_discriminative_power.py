@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import nct, t
 
 from support.data.audit_subjects import SEED, audited, subject_of
-from support.data.expected_reports import assert_report
+from support.data.expected_reports import ExpectedTable, assert_report
 from support.data.small_collections import qrels_of, ranked
 
 COUNTS = {"a": (4, 3, 4, 2, 4), "b": (3, 3, 4, 1, 4), "c": (1, 2, 1, 1, 0), "d": (0, 1, 2, 0, 1)}
@@ -86,6 +86,48 @@ def detectable_difference(topics: int = 5, target: float = 0.8) -> float:
     return float(np.sqrt(variance / topics) * shift)
 
 
+def expected_tables(levels: dict[tuple[str, str], float], required: float) -> dict[str, ExpectedTable]:
+    """Return the tables of the report, from the achieved level of each pair and the required difference."""
+    curve = sorted(PAIRS, key=lambda pair: -levels[pair])
+    return {
+        "measures": (
+            "measure percent significant pairs smallest greatest detectable required",
+            [
+                (measure, 400 / 6, 4, 6, 0.5, 0.1, detectable_difference(), required)
+                for measure in ("P@4", "AP@4")
+            ],
+        ),
+        "levels": (
+            "measure alpha percent",
+            [
+                (measure, level, 100 * sum(asl < level for asl in levels.values()) / 6)
+                for measure in ("P@4", "AP@4")
+                for level in LEVELS
+            ],
+        ),
+        "agreement": (
+            "first second both only_first only_second opposite difference low high",
+            [("P@4", "AP@4", 4, 0, 0, 0, 0, 0, 0)],
+        ),
+        "designs": (
+            "measure topics detectable",
+            [
+                (measure, size, detectable_difference(size))
+                for measure in ("P@4", "AP@4")
+                for size in (10, 20)
+            ],
+        ),
+        "asl": (
+            "measure rank first second asl",
+            [
+                (measure, rank, *pair, levels[pair])
+                for measure in ("P@4", "AP@4")
+                for rank, pair in enumerate(curve, 1)
+            ],
+        ),
+    }
+
+
 def test_report_equals_an_independent_bootstrap() -> None:
     samples = draw_samples()
     levels = {pair: achieved_level(*pair, samples) for pair in PAIRS}
@@ -95,8 +137,7 @@ def test_report_equals_an_independent_bootstrap() -> None:
     assert significant == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
     assert min(difference[pair] for pair in significant) == 0.5  # runs b and c: (15 - 5) / 20
     assert difference["a", "b"] == 0.1
-    detectable, required = detectable_difference(), required_difference(samples)
-    curve = sorted(PAIRS, key=lambda pair: -levels[pair])
+    required = required_difference(samples)
     report = audited(
         "discriminative_power",
         subject_of(QRELS, RUNS, "P@4 AP@4"),
@@ -116,38 +157,10 @@ def test_report_equals_an_independent_bootstrap() -> None:
             **{f"required({measure})": required for measure in ("P@4", "AP@4")},
             "pairs": 6,
         },
-        tables={
-            "measures": (
-                "measure percent significant pairs smallest greatest detectable required",
-                [(measure, 400 / 6, 4, 6, 0.5, 0.1, detectable, required) for measure in ("P@4", "AP@4")],
-            ),
-            "levels": (
-                "measure alpha percent",
-                [
-                    (measure, level, 100 * sum(asl < level for asl in levels.values()) / 6)
-                    for measure in ("P@4", "AP@4")
-                    for level in LEVELS
-                ],
-            ),
-            "agreement": (
-                "first second both only_first only_second opposite difference low high",
-                [("P@4", "AP@4", 4, 0, 0, 0, 0, 0, 0)],
-            ),
-            "designs": (
-                "measure topics detectable",
-                [
-                    (measure, size, detectable_difference(size))
-                    for measure in ("P@4", "AP@4")
-                    for size in (10, 20)
-                ],
-            ),
-            "asl": (
-                "measure rank first second asl",
-                [
-                    (measure, rank, *pair, levels[pair])
-                    for measure in ("P@4", "AP@4")
-                    for rank, pair in enumerate(curve, 1)
-                ],
-            ),
-        },
+        tables=expected_tables(levels, required),
     )
+    few, many = (100 * sum(asl < alpha for asl in levels.values()) / 6 for alpha in (0.001, 0.2))
+    assert [plot.title for plot in report.plots[:2]] == [
+        "66.7% of the pairs differ significantly at alpha 0.1 by P@4, 66.7% by AP@4",
+        f"By P@4, {few:.1f}% of the pairs differ significantly at alpha 0.001, and {many:.1f}% at 0.2",
+    ]

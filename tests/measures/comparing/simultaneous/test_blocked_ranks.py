@@ -57,6 +57,14 @@ class TestWorkedNumbers:
         assert found.pair_p.tolist() == pytest.approx([p[0], max(3 * p[1], found.p or 0), 2 * p[2]])
         assert found.pair_p[1] == found.p
 
+    def test_conover_of_equal_ranks_on_every_topic(self) -> None:
+        """Ranks without variance: tied systems do not differ, and others have the p of Friedman's test."""
+        found = conover(np.tile([0.1, 0.1, 0.5], (6, 1)))
+        assert (found.mse, found.difference.tolist()) == (0.0, [0.0, -1.5, -1.5])
+        assert found.p == pytest.approx(np.exp(-12 / 2))  # 2 (3^2 + 3^2 + 6^2) / (81 - 6 * 3 * 4^2 / 4)
+        assert found.pair_p is not None
+        assert found.pair_p.tolist() == [1.0, found.p, found.p]
+
     def test_aligned_ranks_equal_worked_values(self) -> None:
         """Topics (1 2 6) and (5 3 10) have deviations -2 -1 3 and -1 -3 4, with ranks 5 3.5 2, 3.5 6 1."""
         found = nemenyi([[1, 2, 6], [5, 3, 10]], aligned=True)

@@ -101,8 +101,8 @@ class DisagreementRow:
     topics: Annotated[
         float | None, Heading("tau by topic", "mean of tau-b over the topics where it is defined")
     ]
-    first_kind: Annotated[str, Heading("first, short")]
-    second_kind: Annotated[str, Heading("second, short")]
+    first_kind: Annotated[str, Heading("first aggregate, short")]
+    second_kind: Annotated[str, Heading("second aggregate, short")]
 
 
 _TRADE_OFF = TableSchema.of("trade_off", "Scores of the runs by aspect", TradeOffRow)
@@ -356,7 +356,8 @@ def _disagreement_sentences(
     if not most:
         return
     pairs = [f"{row.first} and {row.second}" for row in rows if row.opposite == most]
-    others = f", and {len(pairs) - 1} further pairs of aggregates," if len(pairs) > 1 else ""
+    further = "1 further pair" if len(pairs) == 2 else f"{len(pairs) - 1} further pairs"
+    others = f", and {further} of aggregates," if len(pairs) > 1 else ""
     yield f"{pairs[0]}{others} disagree on the most pairs ({most})."
 
 

@@ -367,5 +367,7 @@ def _describe_medians(what: str, values: Mapping[str, Sequence[float]]) -> str:
     if not medians:
         return f"No {what}"
     (high, best), (low, worst) = medians[0], medians[-1]
+    if best != worst and f"{high:.2f}" == f"{low:.2f}":
+        return f"Median score of {what}: {high:.2f} for each of {len(medians)}"
     lowest = "" if best == worst else f", lowest {low:.2f} ({worst})"
     return f"Median score of {what}: highest {high:.2f} ({best}){lowest}"

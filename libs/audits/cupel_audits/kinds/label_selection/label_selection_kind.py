@@ -16,7 +16,6 @@ from cupel_audits.kinds.label_selection.document_labels import Labelling
 from cupel_audits.kinds.label_selection.labelling_report import LabellingTrial
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject, SubjectSummary
-from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.grammar.parameters import Whole
 
@@ -58,9 +57,7 @@ class LabelSelection(Audit):
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
-        yield from content_measures.problems(subject, self.reference)
-        if not parse(self.measure).declaration.texts:
-            yield f"{self.measure} does not read texts: give a text-based measure such as LMD"
+        yield from content_measures.problems(subject, self.reference, self.measure)
         if self.depth > DEEPEST:
             yield f"depth is {self.depth}, but labelling ends at {DEEPEST}: give a depth from 1 to {DEEPEST}"
 

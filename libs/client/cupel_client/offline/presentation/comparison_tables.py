@@ -29,7 +29,7 @@ ASSUMPTIONS = {
     HSD: " It assumes that all differences have equal spreads.",
     NEMENYI: f"{EQUAL_SPREADS}.",
     ALIGNED_RANKS: f"{EQUAL_SPREADS}.",
-    CONOVER: f"{EQUAL_SPREADS}; it rejects too often where the ranks of some systems hardly vary.",
+    CONOVER: f"{EQUAL_SPREADS}; it rejects too often where some ranks vary less than others.",
 }
 
 

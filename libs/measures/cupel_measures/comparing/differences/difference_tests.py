@@ -24,7 +24,7 @@ from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, scale_war
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import Interval, intervals, randomisations
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, rank_test
-from cupel_measures.comparing.simultaneous.max_t import MaxT, agreeing_bounds, max_t
+from cupel_measures.comparing.simultaneous.max_t import MaxT, agreeing_bounds, limited_p, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
@@ -250,7 +250,7 @@ def _tested(
     if choices.test_name == HSD:
         result: AllPairs | MaxT = randomised_hsd(values, **options)
     else:
-        result = max_t(values, pairs=columns, **options)
+        result = _max_t(values, columns, choices, options)
     if result.undefined is not None or result.pair_p is None:
         means = [
             float(value) for value in pair_differences(values, [(b, a) for a, b in columns]).mean(axis=0)
@@ -263,6 +263,17 @@ def _tested(
             for mean in means
         ]
     return _collected(result, values, columns)
+
+
+def _max_t(values: Floats, columns: Sequence[Pair], choices: Choices, options: dict[str, Any]) -> MaxT:
+    """Return the max-T test at the level of the intervals.
+
+    p agrees with the verdicts at choices.alpha.
+    """
+    result = max_t(values, pairs=columns, **options)
+    if result.pair_p is None:
+        return result
+    return replace(result, pair_p=limited_p(result.pair_p, len(values), choices.alpha))
 
 
 def _rank_tested(

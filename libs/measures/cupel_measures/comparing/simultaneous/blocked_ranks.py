@@ -62,7 +62,9 @@ def nemenyi(
     degrees of freedom, and V = systems (systems + 1) / 12. Equal scores share the mean of their ranks, which
     makes the test conservative. aligned: rank all scores together after subtracting the mean of their topic
     (Hodges and Lehmann 1962; García et al., Information Sciences 2010); V is then the variance of these
-    ranks within topics, and the scores need an interval scale.
+    ranks within topics, and the scores need an interval scale. If all systems have equal spreads, the
+    probability of any false finding is at most alpha, also if some systems differ
+    (libs/measures/CALIBRATION.md).
     """
     values = matrix(scores)
     result, ranks = _friedman(values, alpha, aligned)
@@ -90,9 +92,10 @@ def conover(
     scores: float64[topics, systems]. p of a pair is that of a t-test of the ranks with the error that all
     systems share, corrected by Holm's method over all pairs, or those of `pairs`. It is at least the p of
     Friedman's test, because Conover compares pairs only if that test rejects. The test finds more than
-    Nemenyi's. It rejects too often where some systems have nearly constant ranks, because these reduce the
-    shared error: with 5 equal systems of 10, the others far apart, on 25 topics, it finds a false difference
-    among the 5 in 30% of samples.
+    Nemenyi's. The probability of any false finding is at most alpha only if all systems are equal. It is
+    higher where the ranks of some systems vary less than those of others, because these reduce the shared
+    error: with half of the systems equal and the others far apart, the test finds a false difference in
+    about 30% of samples of 10 systems, and in nearly half of those of 30 (libs/measures/CALIBRATION.md).
     """
     from scipy.special import stdtr
 

@@ -3,9 +3,10 @@
 The module also has multiple comparisons with the best.
 
 All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
-2005). Unlike randomised Tukey HSD, the tests do not assume that all differences have the same variance. With
-about ten topics or more they keep the probability of any false positive near alpha, unless some systems have
-strongly skewed scores and others do not (`libs/measures/CALIBRATION.md`).
+2005). With n topics there are only 2**(n - 1) different sign flips, so no pair differs significantly at an
+alpha below 2**(1 - n). Unlike randomised Tukey HSD, the tests do not assume that all differences have the
+same variance. With about ten topics or more they keep the probability of any false positive near alpha,
+unless some systems have strongly skewed scores and others do not (`libs/measures/CALIBRATION.md`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -108,6 +109,7 @@ def max_t(
     chooses random topics and flips the signs of all centred differences on these topics. Pairs are ordered by
     |t|, descending. p of a pair is (1 + c) / (1 + replicates). c is the number of replicates in which the |t|
     of this pair or a later one is at least the observed |t| of this pair. p never decreases in this order.
+    With too few topics for alpha, no pair differs, and p is at least `least_p_of_flips`.
     with_p: whether to compute p. The verdicts do not need it, and for hundreds of systems it takes most of
     the time.
     """
@@ -128,7 +130,7 @@ def max_t(
         t=flips.to_t(flips.observed[first, second]),
         critical=float(flips.to_t(np.array(critical))),
         differs=differs[first, second],
-        pair_p=_adjusted_p(flips, first, second) if with_p else None,
+        pair_p=limited_p(_adjusted_p(flips, first, second), len(values), alpha) if with_p else None,
         in_best_set=_best_set(flips, reached, differs, alpha),
     )
 
@@ -188,7 +190,7 @@ def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) ->
     absolute r of all pairs.
     """
     strength = np.abs(flips.observed)
-    allowed = allowed_exceedances(alpha, flips.replicates)
+    allowed = _allowed(flips, alpha)
     if np.count_nonzero(family) < family.size - len(family):
         largest = _maxima(flips, family)
     critical = bound = _quantile(largest, allowed)
@@ -216,6 +218,27 @@ def allowed_exceedances(alpha: float, replicates: int) -> int:
     while allowed >= 0 and (allowed + 1) / (replicates + 1) > alpha:
         allowed -= 1
     return allowed
+
+
+def least_p_of_flips(topics: int) -> float:
+    """Return the smallest two-sided p of a test by sign flips, 2**(1 - topics).
+
+    All signs are equally likely, so even the most extreme |t| has this probability.
+    """
+    return min(1.0, 2.0 ** (1 - topics))
+
+
+def limited_p(p: Floats, topics: int, alpha: float) -> Floats:
+    """Return p, but at least `least_p_of_flips` if that exceeds alpha."""
+    least = least_p_of_flips(topics)
+    return np.maximum(p, least) if least > alpha else p
+
+
+def _allowed(flips: SignFlips, alpha: float) -> int:
+    """Return `allowed_exceedances`, or -1 if there are too few topics."""
+    if least_p_of_flips(len(flips.values)) > alpha:
+        return -1
+    return allowed_exceedances(alpha, flips.replicates)
 
 
 def _quantile(largest: Floats, allowed: int) -> float:
@@ -298,7 +321,7 @@ def _best_set(flips: SignFlips, reached: Ints, differs: Mask, alpha: float) -> M
     other systems at once, with p = (1 + reached) / (1 + replicates), and the system is excluded if p is at
     most alpha. A system that is significantly worse than another one in the test of all pairs is excluded.
     """
-    allowed = allowed_exceedances(alpha, flips.replicates)
+    allowed = _allowed(flips, alpha)
     rejected = (flips.observed.max(axis=0) > 0) & (reached <= allowed)
     is_worse = (differs & (flips.observed > 0)).any(axis=0)
     return np.asarray(~(rejected | is_worse))

@@ -1,21 +1,15 @@
-"""Tests of `cupel audit`, also in processes that are interrupted or killed."""
+"""Tests of `cupel audit`."""
 
 import json
 import math
-import os
-import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from cupel_audits import KINDS, SETTINGS, Audit
 from cupel_audits.declarations import audit, setting
@@ -24,66 +18,14 @@ from cupel_audits.report import AuditReport, Column, ReportTable
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import cli
-from cupel_client.offline.audit_work import SavedParts
 from cupel_client.offline.presentation.audit_output import print_tables
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.grammar.parameters import OneFlag, Whole, Word
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
-from support.patience import seconds, until
-
-TOPICS = [f"q{number:02}" for number in range(1, 9)]
-DOCUMENTS = 60
-RUNS = ("ant-a.txt", "ant-b.txt", "bee-a.txt", "bee-b.txt", "cat-a.txt")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a current folder with two qrels, a collection with texts, five runs, and an invalid run."""
-    rng = np.random.default_rng(5)
-    grades = rng.integers(0, 3, (len(TOPICS), DOCUMENTS))
-    for name, noise in (("qrels.txt", 0), ("second.txt", 1)):
-        shifted = np.clip(grades - rng.integers(0, 2, grades.shape) * noise, 0, 2)
-        (tmp_path / name).write_text(
-            "".join(
-                f"{topic} 0 d{place} {grade}\n"
-                for topic, row in zip(TOPICS, shifted.tolist(), strict=True)
-                for place, grade in enumerate(row)
-            )
-        )
-    (tmp_path / "quality.txt").write_text("".join(f"{topic} 0 d1 1\n" for topic in TOPICS))
-    (tmp_path / "subtopics.txt").write_text(
-        "".join(f"{topic} s{i} d{i} 1\n" for topic in TOPICS for i in (1, 2))
-    )
-    (tmp_path / "texts.jsonl").write_text(
-        "".join(f'{{"id": "d{place}", "text": "word{place % 7} common"}}\n' for place in range(DOCUMENTS + 5))
-    )
-    (tmp_path / "c.yaml").write_text(
-        "aspects: {relevance: {labels: [0, 1, 2]}, quality: {labels: [0, 1]}}\n"
-        "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}, "
-        "{file: subtopics.txt, layout: subtopics}]\nmeasures: [nDCG@10, AP]\ntexts: texts.jsonl\n"
-    )
-    for merit, name in enumerate(RUNS):
-        (tmp_path / name).write_text("".join(_lines(rng, grades, merit)))
-    (tmp_path / "bad.txt").write_text("q01 Q0 d1 x 9 bad\n")
-    (tmp_path / "none.txt").write_text("".join(f"{topic} 0 d1 0\n" for topic in TOPICS))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def _lines(rng: np.random.Generator, grades: Any, merit: int) -> Iterator[str]:
-    """Yield the lines of a run that ranks by grade plus noise, with five unjudged documents per topic."""
-    for topic, row in zip(TOPICS, grades, strict=True):
-        scores = np.append(row, [1] * 5) * merit + rng.normal(size=DOCUMENTS + 5) * 4
-        for rank, document in enumerate(np.argsort(-scores).tolist(), 1):
-            yield f"{topic} Q0 d{document} {rank} {scores[document]:.6f} {merit}\n"
-
+from support.audited_files import DOCUMENTS, RUNS, TOPICS, cupel
 
 pytestmark = pytest.mark.usefixtures("folder")
-
-
-def cupel(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["audit", *arguments], catch_exceptions=False)
 
 
 DOWNSAMPLING = ("downsampling", "qrels.txt", *RUNS, "-m", "AP nDCG@10", "--ratios", "80,40", "--repeats", "4")
@@ -355,18 +297,6 @@ class TestTeams:
         assert "teams.txt is not UTF-8 text" in usage_error(*DOWNSAMPLING, "--teams", "teams.txt")
 
 
-def test_two_processes_may_save_the_same_part_at_once(tmp_path: Path) -> None:
-    saved = SavedParts(tmp_path)
-    with ProcessPoolExecutor(2) as pool:
-        list(pool.map(_save_repeatedly, [saved, saved]))
-    assert saved.trials() == {0: "x" * 9}
-
-
-def _save_repeatedly(saved: SavedParts) -> None:
-    for _ in range(1000):
-        saved.save(range(1), f'{{"0": "{"x" * 9}"}}')
-
-
 # Kinds declared by other packages
 
 
@@ -467,105 +397,3 @@ class TestHelp:
         generated = cupel("--format", "markdown").stdout
         committed = (root / "libs/audits/AUDITS.md").read_text()
         assert committed == generated, "run: cupel audit --format markdown > libs/audits/AUDITS.md"
-
-
-# Interrupted and killed processes
-
-LONG = (
-    "downsampling",
-    "qrels.txt",
-    *RUNS,
-    "-m",
-    "AP",
-    "--ratios",
-    "80,40",
-    "--repeats",
-    "300",
-    "--seed",
-    "7",
-)
-COMMAND = "from cupel_client.main import main; main()"
-
-
-@pytest.fixture
-def environment(root: Path) -> dict[str, str]:
-    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
-    return {**os.environ, "PYTHONPATH": paths}
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", COMMAND, "audit", *arguments]
-
-
-def run_to_end(*arguments: str, out: str) -> tuple[str, str]:
-    """Run a command in this process, without interruption; return the report's digest and standard error."""
-    done = cupel(*arguments, "--out", out)
-    assert done.exit_code == 0, done.stderr
-    return json.loads(Path(out, "report.json").read_text())["digest"], done.stderr
-
-
-def workers_of(process: int) -> list[int]:
-    """Return the ids of the processes that a process started."""
-    text = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(word) for word in text.split()]
-
-
-def is_alive(process: int) -> bool:
-    stat = Path(f"/proc/{process}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def disturb(
-    arguments: tuple[str, ...],
-    environment: dict[str, str],
-    signal_number: signal.Signals,
-    *,
-    worker: bool = False,
-) -> tuple[int, str]:
-    """Send a signal to an audit (or to a worker of it) after its first part.
-
-    Return its exit code and standard error. An audit that ended before the signal arrived runs again, up to
-    ten times.
-    """
-    for _ in range(10):
-        shutil.rmtree("disturbed", ignore_errors=True)
-        audit = command(*arguments, "--out", "disturbed")
-        with subprocess.Popen(audit, env=environment, stderr=subprocess.PIPE, text=True) as process:
-            until(lambda: [*Path("disturbed").glob("parts/0*.json")])
-            workers = workers_of(process.pid)
-            with suppress(ProcessLookupError, IndexError):
-                os.kill(workers[0] if worker else process.pid, signal_number)
-            _, stderr = process.communicate(timeout=seconds(60))
-        until(lambda: not any(map(is_alive, workers)))  # noqa: B023  (called at once)
-        if process.returncode != 0:
-            break
-    return process.returncode, stderr
-
-
-@pytest.mark.sampled(every=2)
-@pytest.mark.parametrize(
-    ("end_signal", "jobs"), [(signal.SIGINT, "2"), (signal.SIGINT, "1"), (signal.SIGKILL, "2")]
-)
-def test_result_is_independent_of_processes_and_interruptions(
-    environment: dict[str, str], end_signal: signal.Signals, jobs: str
-) -> None:
-    arguments = (*LONG, "--jobs", jobs)
-    code, stderr = disturb(arguments, environment, end_signal)
-    assert code == {signal.SIGINT: 130, signal.SIGKILL: -9}[end_signal]
-    assert not Path("disturbed", "report.json").exists()
-    assert "Traceback" not in stderr
-    if end_signal == signal.SIGINT:
-        assert "interrupted: the same command resumes from disturbed" in stderr
-    digest, stderr = run_to_end(*arguments, out="disturbed")
-    assert "of 8 parts are already done" in stderr
-    assert digest == run_to_end(*LONG, "--jobs", "1", out="undisturbed")[0]
-
-
-def test_killed_worker_is_reported_and_the_next_command_completes_its_parts(
-    environment: dict[str, str],
-) -> None:
-    arguments = (*LONG, "--jobs", "2")
-    code, stderr = disturb(arguments, environment, signal.SIGKILL, worker=True)
-    assert code == 3
-    assert "not finished, because a process was killed (out of memory?): the same command resumes" in stderr
-    assert run_to_end(*arguments, out="disturbed")[0] == run_to_end(*LONG, out="undisturbed")[0]

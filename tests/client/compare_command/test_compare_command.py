@@ -1,4 +1,4 @@
-"""Tests of `cupel compare`."""
+"""Tests of `cupel compare`: results, special input and usage."""
 
 import csv
 import io
@@ -11,69 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from scipy import stats
 
 from cupel_client.main import cli
-
-TOPICS = [f"q{number:02}" for number in range(1, 13)]
-RANKS = {
-    "base.txt": [1, 2, 4, 1, 3, 5, 2, 0, 4, 3, 1, 2],
-    "near.txt": [1, 2, 4, 1, 3, 5, 2, 1, 4, 3, 1, 3],
-    "best.txt": [1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1],
-    "twin.txt": [1, 2, 4, 1, 3, 5, 2, 0, 4, 3, 1, 2],
-}
-"""The rank of the only relevant document of each topic; 0 if it is not retrieved. RR is 1 / rank."""
-INVALID_RUN = "q01 Q0 a x 9 bad\n"
-
-
-def run_text(ranks: list[int], judged: int = 5) -> str:
-    """Return a run of five documents per topic; documents below rank `judged` are unjudged."""
-    return "".join(
-        f"{topic} Q0 {'a' if place == rank else f'n{place}' if place <= judged else f'u{place}'} {place} "
-        f"{9 - place} r\n"
-        for topic, rank in zip(TOPICS, ranks, strict=True)
-        for place in range(1, 6)
-    )
+from support.compared_files import RANKS, TOPICS, check_latex, cupel, json_of
 
 
 def reciprocal_ranks(name: str) -> np.ndarray:  # type: ignore[type-arg]
     return np.array([1 / rank if rank else 0.0 for rank in RANKS[name]])
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a current folder with qrels, a collection of two aspects, and runs."""
-    judged = "".join(
-        f"{topic} 0 a 1\n" + "".join(f"{topic} 0 n{i} 0\n" for i in range(1, 6)) for topic in TOPICS
-    )
-    quality = "".join(f"{topic} 0 a {number % 3}\n{topic} 0 n1 1\n" for number, topic in enumerate(TOPICS))
-    (tmp_path / "qrels.txt").write_text(judged)
-    (tmp_path / "quality.txt").write_text(quality)
-    (tmp_path / "c.yaml").write_text(
-        "aspects: {relevance: {labels: [0, 1]}, quality: {labels: [0, 1, 2]}}\n"
-        "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}]\n"
-    )
-    for name, ranks in RANKS.items():
-        (tmp_path / name).write_text(run_text(ranks))
-    (tmp_path / "unseen.txt").write_text(run_text(RANKS["best.txt"], judged=2))
-    (tmp_path / "bad.txt").write_text(INVALID_RUN)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 pytestmark = pytest.mark.usefixtures("folder")
-
-
-def cupel(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["compare", *arguments], catch_exceptions=False)
-
-
-def json_of(*arguments: str) -> dict[str, Any]:
-    result = cupel(*arguments, "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    data: dict[str, Any] = json.loads(result.stdout)
-    return data
 
 
 def pairs(*arguments: str) -> list[dict[str, Any]]:
@@ -286,94 +235,6 @@ class TestRankTests:
         result = cupel("qrels.txt", "base.txt", "best.txt", "--test", "nemenyi", "--correction", "holm")
         assert result.exit_code == 2
         assert "the nemenyi test corrects p itself" in result.stderr
-
-
-class TestFormats:
-    def test_table_states_tests_and_significance(self) -> None:
-        printed = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
-        for part in (
-            "significant at 0.05 after Holm's correction over 4 tests.",
-            "not significant",
-            "With 12 topics, a paired t-test at 0.05 (a single test) detects a true difference of ",
-            "exact: all 4,096 assignments of signs",
-            "4 tests (2 pairs, 2 measures)",
-            "Runs that share a letter are not significantly different (step-down max-T test, alpha 0.05).",
-            "(multiple comparisons with the best, alpha 0.05)",
-        ):
-            assert part in printed, part
-        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", printed, re.M)[:1]
-        [measure] = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
-        assert row.split()[-1] == f"{measure['detectable']:.4f}"
-        assert "nan" not in printed.lower()
-
-    def test_single_pair_is_described_in_a_sentence(self) -> None:
-        arguments = ("qrels.txt", "base.txt", "near.txt", "-m")
-        assert "The difference is not significant at 0.05." in cupel(*arguments, "RR").stdout
-        several = cupel(*arguments, "RR P@1").stdout
-        assert "The difference is not significant at 0.05 after Holm's correction over 2 tests." in several
-        rate = cupel(*arguments, "RR P@1", "--correction", "benjamini-hochberg").stdout
-        assert "after Benjamini and Hochberg's correction over 2 tests" in rate
-        none = cupel(*arguments, "RR P@1", "--correction", "none").stdout
-        assert "significant at 0.05, without correction for 2 tests." in none
-        assert "corrected p" not in none
-
-    def test_csv_and_jsonl_have_a_row_per_measure_pair_and_aspect(self) -> None:
-        arguments = ("c.yaml", "base.txt", "best.txt", "near.txt", "-m", "nDCG@3 RR", "--format")
-        rows = [json.loads(line) for line in cupel(*arguments, "jsonl").stdout.splitlines()]
-        assert [(row["measure"], row["aspect"], row["run"]) for row in rows[:4]] == [
-            ("nDCG@3", None, "best.txt"),
-            ("nDCG@3", None, "near.txt"),
-            ("RR", None, "best.txt"),
-            ("RR", None, "near.txt"),
-        ]
-        assert {row["aspect"] for row in rows[4:]} == {"relevance", "quality"}
-        table = list(csv.DictReader(io.StringIO(cupel(*arguments, "csv").stdout)))
-        assert [float(row["difference"]) for row in table] == [row["difference"] for row in rows]
-
-    def test_latex_table_escapes_special_characters(self, folder: Path) -> None:
-        for name in ("a_b&c%$#{}.txt", "[x]~^\\--*.txt"):
-            (folder / name).write_text((folder / "best.txt").read_text())
-        printed = cupel(
-            "qrels.txt",
-            "base.txt",
-            "a_b&c%$#{}.txt",
-            "[x]~^\\--*.txt",
-            "-m",
-            "RR RBP(p=1/2)",
-            "--format",
-            "latex",
-        ).stdout
-        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in printed
-        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in printed
-        assert "Holm's correction over 4 tests" in printed
-        check_latex(printed)
-
-    def test_latex_marks_the_runs_that_a_run_exceeds(self) -> None:
-        arguments = ("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR", "--format", "latex")
-        printed = cupel(*arguments, "--all-pairs").stdout
-        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in printed
-        assert r"(a) base.txt & $0.4889$ \\" in printed
-        check_latex(printed)
-        below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout
-        assert r"base.txt & $0.4889^{-}$ \\" in below
-
-
-def check_latex(text: str) -> None:
-    """Assert that braces and environments close, rows fit the columns, and special characters are escaped."""
-    unescaped = re.sub(r"\\[\\&%$#_{}]", "", re.sub(r"^%.*$", "", text, flags=re.M))
-    depth = 0
-    for character in unescaped:
-        depth += (character == "{") - (character == "}")
-        assert depth >= 0
-    assert depth == 0
-    assert unescaped.count("$") % 2 == 0
-    assert not set("#~") & set(unescaped)
-    outside_math = re.sub(r"\$[^$]*\$", "", unescaped)
-    assert not set("_^%") & set(outside_math)
-    assert re.findall(r"\\begin\{(\w+)\}", text) == re.findall(r"\\end\{(\w+)\}", text)[::-1]
-    [columns] = re.findall(r"\\begin\{tabular\}\{(\w+)\}", text)
-    rows = [re.sub(r"\\&", "", line) for line in text.splitlines() if line.endswith(r" \\")]
-    assert {row.count("&") + 1 for row in rows} == {len(columns)}
 
 
 class TestIndependence:

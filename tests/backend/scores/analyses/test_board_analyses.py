@@ -1,24 +1,23 @@
-"""Tests of board analyses: validity, scheduling and agreement with the library."""
+"""Tests of board analyses: their values, and the states that boards show."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, update
 
-from cupel_backend import job_execution, jobs, qrels_versions, scheduler_steps, submissions, tracks
-from cupel_backend.infrastructure.database import reading, writing
+from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.errors import Forbidden, NotFound
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import analyses as rows
 from cupel_backend.infrastructure.tables import scores
-from cupel_backend.job_handlers import HANDLERS
-from cupel_backend.scores import board_analyses, evaluations, leaderboards, rescoring
+from cupel_backend.scores import board_analyses, evaluations, leaderboards
 from cupel_backend.scores.leaderboards import Leaderboard
 from cupel_measures.comparing import board_analysis
 from cupel_measures.comparing.corrections import letters
+from support.analysed_boards import ORDERS, QRELS, TOPICS, board, open_jobs, run, score
 from support.backend_cast import (
     ADMIN,
     ALICE,
@@ -32,51 +31,6 @@ from support.backend_cast import (
     submit,
     work_off,
 )
-
-TOPICS = 12
-QRELS = "".join(
-    f"t{topic} 0 {d} {'abcdef'.index(d) % 3}\n" for topic in range(TOPICS) for d in "abcdef"
-).encode()
-ORDERS = ("fcebda", "cfbead", "adbecf", "abcdef", "fedcba")
-
-
-def run(number: int) -> bytes:
-    """Return a different run for each number, from good to poor."""
-    order = ORDERS[number]
-    rotated = [order[topic % 2 :] + order[: topic % 2] for topic in range(TOPICS)]
-    return run_file([(f"t{topic}", ranking) for topic, ranking in enumerate(rotated)], tag=f"r{number}")
-
-
-@pytest.fixture
-def system(open_at: Callable[..., System]) -> System:
-    """Return a system that never delays an analysis."""
-    return open_at(analysis_seconds=0)
-
-
-@pytest.fixture(autouse=True)
-def track(system: System) -> None:
-    make_track(system)
-    publish_qrels(system, relevance=QRELS)
-
-
-def board(system: System, **query: object) -> Leaderboard:
-    analysis = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
-    assert analysis is not None
-    return analysis
-
-
-def score(system: System) -> None:
-    """Run evaluations only."""
-    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
-        pass
-
-
-def open_jobs(system: System) -> list[jobs.Job]:
-    return [
-        job
-        for job in jobs.list_(system, ADMIN).items
-        if job.kind == board_analyses.ANALYSE and job.state == "queued"
-    ]
 
 
 def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAnalysis, list[str]]:
@@ -173,200 +127,6 @@ def test_withdrawn_run_restores_the_earlier_analysis(system: System) -> None:
     after = board(system)
     assert after.rows == before.rows
     assert replace(after.analysis, computed_at=None) == replace(before.analysis, computed_at=None)
-
-
-def test_burst_of_submissions_costs_one_analysis_per_board(system: System) -> None:
-    for number in range(5):
-        submit(system, ALICE, run(number))
-        scheduler_steps.tick(system)
-    while (claim := jobs.claim_next(system, rescoring.QUEUE)) is not None:
-        assert not open_jobs(system)
-        HANDLERS[claim.kind](system, claim)
-        scheduler_steps.tick(system)
-    assert len(open_jobs(system)) == 3
-    scheduler_steps.tick(system)
-    assert len(open_jobs(system)) == 3
-    work_off(system, analysing=True)
-    submit(system, BOB, run(0))
-    work_off(system, analysing=True)
-    assert len([job for job in jobs.list_(system, ADMIN).items if job.kind == board_analyses.ANALYSE]) == 3
-
-
-def count_analysed(system: System) -> int:
-    """Return the number of submissions in the board's analysis; 0 while it is pending."""
-    shown = board(system, measure="AP").analysis
-    return 0 if shown.state == "pending" else shown.submissions
-
-
-def test_analysed_track_waits_until_the_scheduler_requests_the_next_analysis(
-    open_at: Callable[..., System], clock: Clock
-) -> None:
-    system = open_at(analysis_seconds=30)
-    submit(system, ALICE, run(0))
-    work_off(system, analysing=True)
-    assert count_analysed(system) == 1  # immediately, because there was no analysis
-    for number in (1, 2, 3):
-        clock.forward(9)
-        submit(system, ALICE, run(number))
-        scheduler_steps.tick(system)
-        work_off(system, analysing=True)
-        assert count_analysed(system) == 0
-    clock.forward(3)
-    scheduler_steps.tick(system)
-    work_off(system, analysing=True)
-    assert count_analysed(system) == 4
-    clock.forward(3600)
-    submit(system, BOB, run(4))
-    work_off(system, analysing=True)
-    assert count_analysed(system) == 5
-
-
-def test_board_without_analysis_does_not_wait(open_at: Callable[..., System], clock: Clock) -> None:
-    system = open_at(analysis_seconds=30)
-    for number in range(2):
-        submit(system, ALICE, run(number))
-    work_off(system, analysing=True)
-    clock.forward(1)
-    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
-    work_off(system, analysing=True)
-    assert (board(system).qrels, count_analysed(system)) == (2, 2)
-
-
-def test_track_that_never_stops_scoring_is_analysed_periodically(
-    open_at: Callable[..., System], clock: Clock
-) -> None:
-    system = open_at(analysis_seconds=30)
-    for _ in range(2):
-        submit(system, ALICE, run(0))
-    seen = []
-    for number in range(22):
-        submit(system, BOB, run(number % len(ORDERS)))  # so that two evaluations are always open
-        claim = jobs.claim_next(system, rescoring.QUEUE)
-        assert claim is not None
-        HANDLERS[claim.kind](system, claim)
-        scheduler_steps.tick(system)
-        while (claim := jobs.claim_next(system, board_analyses.QUEUE)) is not None:
-            HANDLERS[claim.kind](system, claim)
-        seen.append(count_analysed(system))
-        clock.forward(6)
-    # The scheduler ticks at 0, 6, ... s. The first analysis runs when the oldest change has waited for 30 s.
-    # Each later analysis runs 30 s after the first change that follows.
-    assert [(6 * place, count) for place, count in enumerate(seen) if count] == [
-        (36, 7),
-        (78, 14),
-        (120, 21),
-    ]
-
-
-def test_version_in_publishing_is_analysed_after_all_is_scored(
-    open_at: Callable[..., System], clock: Clock
-) -> None:
-    system = open_at(analysis_seconds=30)
-    for number in range(4):
-        submit(system, ALICE, run(number))
-    work_off(system, analysing=True)
-    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
-    for _ in range(3):
-        clock.forward(60)
-        claim = jobs.claim_next(system, rescoring.QUEUE)
-        assert claim is not None
-        HANDLERS[claim.kind](system, claim)
-        scheduler_steps.tick(system)
-        assert not open_jobs(system)
-    work_off(system, analysing=True)
-    assert (board(system).qrels, count_analysed(system)) == (2, 4)
-
-
-def test_overtaken_job_analyses_the_newest_state(system: System) -> None:
-    for number in range(2):
-        submit(system, ALICE, run(number))
-    score(system)
-    begun = jobs.claim_next(system, board_analyses.QUEUE)
-    submit(system, BOB, run(2))
-    score(system)
-    assert begun is not None
-    HANDLERS[begun.kind](system, begun)  # the job reads the current state
-    assert board(system, measure=begun.payload["measure"]).analysis.submissions == 3
-    work_off(system, analysing=True)
-    assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
-
-
-def test_outdated_analysis_is_not_shown_and_is_repeated(
-    system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(2):
-        submit(system, ALICE, run(number))
-    score(system)
-    analyse = board_analysis.analyse
-
-    def analyse_with_new_submission(
-        *arguments: object, **options: object
-    ) -> list[board_analysis.BoardAnalysis]:
-        monkeypatch.setattr(board_analysis, "analyse", analyse)
-        submit(system, BOB, run(2))
-        score(system)
-        return analyse(*arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(board_analysis, "analyse", analyse_with_new_submission)
-    begun = jobs.claim_next(system, board_analyses.QUEUE)
-    assert begun is not None
-    HANDLERS[begun.kind](system, begun)
-    late = board(system, measure=begun.payload["measure"])
-    assert late.analysis.state == "pending"
-    assert all(not row.groups for row in late.rows)
-    work_off(system, analysing=True)
-    assert board(system, measure=begun.payload["measure"]).analysis.neighbours == 2
-
-
-def test_lost_worker_does_not_change_the_result(system: System, clock: Clock) -> None:
-    for number in range(3):
-        submit(system, ALICE, run(number))
-    score(system)
-    lost = jobs.claim_next(system, board_analyses.QUEUE)
-    assert lost is not None
-    clock.forward(3600)
-    scheduler_steps.tick(system)
-    work_off(system, analysing=True)
-    shown = board(system, measure=lost.payload["measure"])
-    assert shown.analysis.state == "done"
-    with pytest.raises(jobs.LeaseLost):
-        HANDLERS[lost.kind](system, lost)
-    assert board(system, measure=lost.payload["measure"]) == shown
-    with reading(system.engine) as connection:
-        assert connection.execute(select(func.count()).select_from(rows)).scalar_one() == 3
-
-
-def test_tick_makes_a_missed_request(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(board_analyses, "request", lambda *_: 0)  # the worker dies after writing its scores
-        submit(system, ALICE, run(0))
-        submit(system, ALICE, run(1))
-        work_off(system, analysing=True)
-        assert board(system).analysis.state == "pending"
-    scheduler_steps.tick(system)
-    work_off(system, analysing=True)
-    assert board(system).analysis.state == "done"
-
-
-def test_analysis_that_always_fails_is_reported_as_failed(
-    system: System, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(board_analysis, "analyse", lambda *_, **__: 1 / 0)
-        submit(system, ALICE, run(0))
-        submit(system, ALICE, run(1))
-        for _ in range(3 * system.settings.attempts):
-            work_off(system, analysing=True)
-            clock.forward(3600)
-            scheduler_steps.tick(system)
-    assert not open_jobs(system)
-    assert board(system).analysis.undefined == "the analysis failed; the organisers can see the error"
-    dead = jobs.list_(system, ORGANISER, state="dead").items
-    assert {job.error for job in dead} == {"division by zero"}
-    jobs.revive(system, ORGANISER, dead[0].id)
-    submit(system, ALICE, run(2))
-    work_off(system, analysing=True)
-    assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
 
 
 def test_board_with_fewer_than_two_submissions_is_undefined(system: System) -> None:
@@ -509,17 +269,6 @@ def test_new_analysis_changes_the_etag_once(
     assert leaderboards.read_board(system, BOB, "track", known=etag) is None
 
 
-def test_scoring_has_priority_over_analyses(system: System) -> None:
-    for number in range(2):
-        submit(system, ALICE, run(number))
-    score(system)
-    waiting = len(open_jobs(system))
-    submit(system, BOB, run(2))
-    # True, because more analyses are queued: the turn ended so that scoring can run.
-    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)
-    assert len(open_jobs(system)) == waiting - 1
-
-
 def test_analysis_of_a_publishing_version_is_not_visible(system: System) -> None:
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
@@ -539,7 +288,7 @@ def test_analyses_of_older_releases_are_computed_again(system: System) -> None:
     work_off(system, analysing=True)
     expected = board(system)
     etag = expected.etag
-    old = {  # as stored by a release before max-t/1
+    old = {  # as stored by a release before max-t/2
         "method": "groups by randomised Tukey HSD",
         "tied_for_first": 3,
         "standings": [

@@ -1,19 +1,14 @@
-"""`cupel evaluate`: scores, output formats, options and errors."""
+"""Tests of `cupel evaluate`."""
 
-import contextlib
 import csv
 import gzip
 import io
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from cupel_client.main import cli
 from cupel_measures.catalogue.parser import parse
@@ -21,42 +16,7 @@ from cupel_measures.findings import KINDS
 from cupel_measures.reading.qrels_files import qrels_digest, read_qrels
 from cupel_measures.reading.run_files import digest, join_run, read_run
 from cupel_measures.scoring.evaluator import evaluate
-
-QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 0\n2 0 a 1\n2 0 d 0\n3 0 e 0\n"
-GOOD = "1 Q0 a 1 9 good\n1 Q0 b 2 8 good\n2 Q0 a 1 1 good\n"
-POOR = "1 Q0 c 1 9 poor\n1 Q0 b 2 8 poor\n2 Q0 d 1 2 poor\n2 Q0 a 2 1 poor\n"
-BAD = "1 Q0 a 1 9 bad\n1 Q0 b x 8 bad\n1 Q0 a 3 7 bad\n2 Q0 d 1\n"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder with qrels and runs."""
-    for name, text in (("qrels.txt", QRELS), ("good.txt", GOOD), ("poor.txt", POOR), ("bad.txt", BAD)):
-        (tmp_path / name).write_text(text)
-    (tmp_path / "quality.txt").write_text("1 0 a 0\n1 0 b 3\n2 0 a 1\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@contextlib.contextmanager
-def pipe_with(text: str) -> Iterator[str]:
-    """Yield the path of a pipe that holds `text`, like the shell's `<(cat file)`."""
-    read_end, write_end = os.pipe()
-    os.write(write_end, text.encode())
-    os.close(write_end)
-    yield f"/dev/fd/{read_end}"
-    os.close(read_end)
-
-
-def cupel(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["evaluate", *arguments], catch_exceptions=False)
-
-
-def values(result: Result) -> dict[tuple[str, str, str], float]:
-    """Return a mapping of (run, measure, topic) to value from JSONL output."""
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert all(list(row) == ["run", "measure", "topic", "value"] for row in rows)
-    return {(row["run"], row["measure"], row["topic"]): row["value"] for row in rows}
+from support.evaluated_files import BAD, GOOD, POOR, cupel, values
 
 
 @pytest.mark.usefixtures("folder")
@@ -404,106 +364,10 @@ def test_invalid_collection_exits_with_1_and_all_errors(folder: Path) -> None:
     assert "c.yaml:2: error document-unknown-key" in result.stderr
 
 
-def test_markup_in_names_is_printed_literally(folder: Path) -> None:
-    (folder / "[red]run[b].txt").write_text(GOOD)
-    assert "[red]run[b].txt" in cupel("qrels.txt", "[red]run[b].txt", "-m", "AP").stdout
-
-
-def test_closed_pipe_causes_no_traceback(folder: Path, root: Path) -> None:
-    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
-    command = [sys.executable, "-c", "from cupel_client.main import main; main()", "evaluate"]
-    with subprocess.Popen(
-        [*command, "qrels.txt", "good.txt", "--per-topic", "--format", "jsonl", "-m", "all_trec"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert b"Traceback" not in process.stderr.read()
-
-
-def test_unreadable_run_is_refused_and_other_runs_are_scored(folder: Path) -> None:
-    (folder / "dir").mkdir()
-    result = cupel("qrels.txt", "dir", "good.txt", "-m", "AP", "--format", "jsonl")
-    assert list(values(result)) == [("good.txt", "AP", "all")]
-    assert result.exit_code == 1
-    assert "dir: error file-unreadable: cannot be read: Is a directory" in result.stderr
-
-
-def test_unreadable_qrels_are_refused(folder: Path) -> None:
-    (folder / "dir").mkdir()
-    result = cupel("dir", "good.txt")
-    assert result.exit_code == 1
-    assert "dir: error file-unreadable" in result.stderr
-
-
-def test_pipes_are_supported() -> None:
-    with pipe_with(QRELS) as qrels, pipe_with(GOOD) as run:
-        result = cupel(qrels, run, "-m", "AP", "--format", "jsonl")
-    assert list(values(result).values()) == [2 / 3]
-    with pipe_with(QRELS) as qrels, pipe_with(BAD) as run:
-        assert "run-rank" in cupel("--aspect", f"relevance={qrels}", run).stderr
-
-
 def test_compressed_run_keeps_its_suffix_if_names_clash(folder: Path) -> None:
     (folder / "good.txt.gz").write_bytes(gzip.compress(GOOD.encode(), mtime=0))
     results = values(cupel("qrels.txt", "good.txt", "good.txt.gz", "-m", "AP", "--format", "jsonl"))
     assert [run for run, _, _ in results] == ["good.txt", "good.txt.gz"]
-
-
-def run_command(
-    folder: Path, root: Path, *arguments: str, **options: Any
-) -> "subprocess.CompletedProcess[bytes]":
-    """Run `cupel evaluate` in a separate process."""
-    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
-    command_line = [
-        sys.executable,
-        "-c",
-        "from cupel_client.main import main; main()",
-        "evaluate",
-        *arguments,
-    ]
-    environment = {**os.environ, "PYTHONPATH": paths, **options.pop("env", {})}
-    return subprocess.run(
-        command_line, cwd=folder, env=environment, stderr=subprocess.PIPE, check=False, **options
-    )
-
-
-def test_characters_outside_the_encoding_are_escaped(folder: Path, root: Path) -> None:
-    (folder / "caf\xe9.txt").write_text(GOOD)
-    for form in ("table", "jsonl", "csv"):
-        arguments = ("qrels.txt", "caf\xe9.txt", "-m", "AP", "--format", form)
-        done = run_command(
-            folder, root, *arguments, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"}
-        )
-        assert done.returncode == 0, done.stderr
-        assert b"caf" in done.stdout
-
-
-def test_closed_or_full_output_is_an_error_message(folder: Path, root: Path) -> None:
-    closed = run_command(folder, root, "qrels.txt", "good.txt", preexec_fn=lambda: os.close(1))
-    assert (closed.returncode, closed.stderr) == (1, b"Error: standard output is closed\n")
-    if Path("/dev/full").exists():
-        with Path("/dev/full").open("wb") as full:
-            done = run_command(folder, root, "qrels.txt", "good.txt", "--format", "csv", stdout=full)
-        assert done.returncode == 2
-        assert b"No space left" in done.stderr
-        assert b"Exception" not in done.stderr
-
-
-def test_control_characters_of_files_are_shown_as_escapes(folder: Path) -> None:
-    (folder / "a\x1b[31mb.txt").write_text(GOOD.replace("1 Q0", "1\x1b[2J Q0"))
-    (folder / "qrels.txt").write_text(QRELS.replace("1 0", "1\x1b[2J 0"))
-    (folder / "c\x9bd.txt").write_text(BAD.replace("x 8", "\x1b[2J 8"))
-    result = cupel("qrels.txt", "a\x1b[31mb.txt", "c\x9bd.txt", "-m", "AP", "--per-topic")
-    assert "\x1b" not in result.output
-    assert "\x9b" not in result.output
-    assert r"1\x1b[2J" in result.stdout
-    assert r"a\x1b[31mb.txt" in result.stdout
-    assert r"c\x9bd.txt is refused" in result.stderr
 
 
 def test_trec_eval_runid_is_the_first_word_of_the_tag(folder: Path) -> None:
@@ -524,85 +388,6 @@ def test_repeated_findings_are_shortened_and_have_a_remedy(folder: Path) -> None
 def test_swapped_qrels_and_run_are_detected() -> None:
     assert "QRELS and RUN seem to be swapped" in cupel("good.txt", "qrels.txt").stderr
     assert "swapped" not in cupel("bad.txt", "good.txt").stderr
-
-
-# --- real collections --------------------------------------------------------------------------------------
-
-
-def test_official_output_equals_trec_eval_byte_for_byte(shared: Path) -> None:
-    folder = shared / "data/trec-eval-tests"
-    runs = [str(folder / name) for name in ("qrels.test", "results.test")]
-    result = cupel(*runs, "-m", "official", "--format", "trec_eval", "--profile", "trec_eval-10")
-    assert result.stdout == (folder / "out.test").read_text()
-
-
-def test_per_topic_output_equals_trec_eval_line_by_line(shared: Path) -> None:
-    folder = shared / "data/trec-eval-tests"
-    for run, more, expected in (
-        ("results.test", [], "out.test.aq"),
-        ("results.trunc", [], "out.test.aqc"),
-        ("results.trunc", ["--depth", "100"], "out.test.aqcM"),
-    ):
-        options = ["-m", "all_trec", "--per-topic", "--format", "trec_eval", "--profile", "trec_eval-10"]
-        result = cupel(str(folder / "qrels.test"), str(folder / run), *options, *more)
-        ours = [line for line in result.stdout.splitlines() if not line.startswith("runid")]
-        theirs = (folder / expected).read_text().splitlines()
-        assert len(ours) > 250
-        assert not set(ours) - set(theirs)
-
-
-@pytest.fixture
-def official(shared: Path) -> Callable[[str], dict[tuple[str, str], str]]:
-    """Return a function that reads the official means as (run, measure) -> printed text."""
-
-    def read(collection: str) -> dict[tuple[str, str], str]:
-        with (shared / "data" / collection / "official/means.csv").open() as file:
-            return {
-                (row["run_file"], row["measure"]): row["value"]
-                for row in csv.DictReader(file)
-                if row["topic"] == "all" and row["produced_by"].startswith("trec_eval")
-            }
-
-    return read
-
-
-def test_means_equal_the_official_means_of_clef_2014(
-    shared: Path, official: Callable[[str], dict[tuple[str, str], str]]
-) -> None:
-    folder = shared / "data/clef-ehealth-2014-task3"
-    runs = sorted(map(str, (folder / "runs").iterdir()))
-    options = ["-m", "map P_10 bpref recip_rank Rprec", "--profile", "trec_eval-9", "--depth", "1000"]
-    qrels = str(folder / "qrels/qrels.clef2014.test.bin.txt.gz")
-    names = {"AP": "map", "P@10": "P_10", "Bpref": "bpref", "RR": "recip_rank", "Rprec": "Rprec"}
-    expected = official("clef-ehealth-2014-task3")
-    results = values(cupel(qrels, *runs, *options, "--format", "jsonl"))
-    assert len(results) == 150
-    different = {
-        (run, measure): value
-        for (run, measure, _), value in results.items()
-        if f"{value:.4f}" != expected[run, names[measure]]
-    }
-    assert not different
-
-
-def test_touche_runs_are_scored_by_toma_and_cam(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "data/touche22-task2"
-    names = {aspect: f"touche-task2-2022-{aspect}.qrels" for aspect in ("relevance", "quality")}
-    for name in names.values():
-        (tmp_path / name).write_bytes((folder / "qrels" / name).read_bytes())
-    files = [{"file": name, "aspect": aspect} for aspect, name in names.items()]
-    aspects = {aspect: {"labels": [0, 1, 2]} for aspect in names}
-    (tmp_path / "touche.json").write_text(json.dumps({"aspects": aspects, "qrels": files}))
-    runs = sorted(map(str, folder.glob("runs/*/output/*.gz")))
-    measures = ("-m", "TOMA(of=nDCG@5) CAM(of=nDCG@5) nDCG@5 nDCG(aspect=quality)@5")
-    results = values(cupel(str(tmp_path / "touche.json"), *runs, *measures, "--format", "jsonl"))
-    assert len({run for run, _, _ in results}) == len(runs) == 21
-    for (run, measure, _), value in results.items():
-        if measure.startswith("CAM"):
-            parts = [results[run, part, "all"] for part in ("nDCG@5", "nDCG(aspect=quality)@5")]
-            assert value == pytest.approx(sum(parts) / 2, abs=1e-12)
-    board = cupel(str(tmp_path / "touche.json"), *runs, *measures).stdout
-    assert "Captain-Levi/output/run5.txt" in board
 
 
 def test_topics_missing_from_the_qrels_are_ignored_with_a_warning(tmp_path: Path) -> None:
