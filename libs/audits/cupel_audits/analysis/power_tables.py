@@ -204,7 +204,7 @@ def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> 
 
 
 def warn_of_undetectable(measure: str, detectable: float | None) -> Iterator[str]:
-    """Yield a warning if a detectable difference of means exceeds the range of a measure."""
+    """Yield a warning if a detectable difference exceeds the range of a measure."""
     parsed = parse(measure)
     low, high = parsed.bounds
     if detectable is not None and parsed.declaration.aggregate == "mean" and detectable > high - low:
@@ -215,7 +215,7 @@ def warn_of_undetectable(measure: str, detectable: float | None) -> Iterator[str
 
 
 def _describe_required(required: float, smallest: float | None) -> str:
-    """Return from which difference on significance is expected, and from which it is possible."""
+    """Return from which difference on significance is expected or possible."""
     expected = f"differences of means from about {required:.3f} are expected to be significant"
     if smallest is None or smallest >= required:
         return f"{expected}. Test the pair and report p."

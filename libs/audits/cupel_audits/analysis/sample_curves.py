@@ -216,21 +216,24 @@ def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The steps of one measure at which tau is defined, and those before it falls below STRONG."""
+    """The steps of one measure: all with a defined tau, and those before it is low.
+
+    Tau is low if it is below STRONG.
+    """
 
     defined: Sequence[CurvePoint]
     strong: Sequence[CurvePoint]
 
     @classmethod
     def of(cls, points: Sequence[CurvePoint], measure: str) -> "Reach":
-        """Find the steps of a measure. Points are in the direction of the axis."""
+        """Find the steps of a measure; points are in the direction of the axis."""
         defined = [point for point in points if point.measure == measure and point.tau.mean is not None]
         strong = list(takewhile(lambda point: (point.tau.mean or 0.0) >= STRONG, defined))
         return cls(defined, strong)
 
     @property
     def falls_below(self) -> bool:
-        """Whether tau is at least STRONG at the first step, and smaller at a later one."""
+        """Return whether tau is at least STRONG at first, and smaller later."""
         return 0 < len(self.strong) < len(self.defined)
 
     def describe(self, axis: Axis) -> str:
