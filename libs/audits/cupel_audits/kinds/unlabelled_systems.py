@@ -147,8 +147,9 @@ def _axis(about: SubjectSummary) -> Axis:
     column = Column("percent", "runs left out of the pool, in per cent", "drawn at random")
     return Axis(column, lambda percent, kept: _describe_step(about, percent), falling=False)
 
+
+def _describe_step(about: SubjectSummary, percent: float) -> str:
     """Return the runs left out at a percentage, such as "10 of 21 runs left out"."""
-    """Return the number of runs left out at a percentage, such as "10 of 21 runs left out"."""
     [removed] = count_removed(len(about.runs), [percent])
     return f"{removed} of {len(about.runs)} runs left out"
 
