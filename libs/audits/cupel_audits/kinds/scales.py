@@ -48,8 +48,8 @@ READING = (
     "have the same meaning everywhere. Whether a measure needs one is disputed (Sakai 2020; Moffat 2022).",
     "Each test is meant to limit the probability of any false positive among all pairs to alpha; "
     "Conover's test does so only if no runs differ. Nemenyi's and Conover's tests assume that all runs have "
-    "equal spreads, and mean ranks of two runs depend on the other runs. Conover's test finds too many differences where the ranks "
-    "of some runs vary less than those of others.",
+    "equal spreads, and mean ranks of two runs depend on the other runs. Conover's test finds too many "
+    "differences where the ranks of some runs vary less than those of others.",
     "The ratio compares the two tests; it does not measure the error of either. Fewer pairs by ranks than by "
     "means may only show that the test of ranks has less power.",
 )
