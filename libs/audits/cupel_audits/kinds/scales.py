@@ -50,16 +50,14 @@ READING = (
     "Conover's test does so only if no runs differ. Nemenyi's and Conover's tests assume that all runs have "
     "equal spreads, and mean ranks of two runs depend on the other runs. Conover's test finds too many "
     "differences where the ranks of some runs vary less than those of others.",
-    "The ratio compares the two tests; it does not measure the error of either. Fewer pairs by ranks than by "
-    "means may only show that the test of ranks has less power.",
+    "The ratio compares the two tests; it measures no error. Fewer pairs may only mean less power.",
 )
 PAPER_READING = (
     "Kruskal-Wallis uses only the order of scores, so it can be used with any measure. It ranks the scores "
     "of all topics together and so ignores that runs share topics: use it only to reproduce the paper. ANOVA "
     "uses means and squares, which are meaningful only on an interval scale, where equal differences of "
     "scores have the same meaning everywhere.",
-    "Both tests are meant to limit the probability of any false positive among all pairs to alpha, by "
-    "Tukey's criterion.",
+    "Both tests are meant to keep the probability of any false positive at alpha, by Tukey's criterion.",
     "Ferrante et al. (2019, Tables 3 and 4) report 1.3 to 3 times as many pairs for ANOVA as for "
     "Kruskal-Wallis. That is consistent with a two-way design, which removes the differences between topics; "
     "Kruskal-Wallis pools the topics. With a one-way ANOVA, the numbers of pairs are about equal. So the "
@@ -324,8 +322,7 @@ def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
             if outcome["undefined"] is not None:
                 yield f"{TESTS[test]} of {result['measure']}: {outcome['undefined']}"
         if _outcomes(result)[0]["pairs"] == 0:
-            name = TESTS[_tests(result)[0]]
-            yield f"ratio({result['measure']}): no pair of runs differs significantly by {name}"
+            yield f"ratio({result['measure']}): no pair differs significantly by {TESTS[_tests(result)[0]]}"
 
 
 def _ratio(result: ScalesResult) -> float | None:
@@ -349,14 +346,9 @@ def _measure_sentence(row: ScaleTestRow, result: ScalesResult, alpha: float) -> 
 
 def _caution(row: ScaleTestRow) -> str:
     kind = "ordinal" if row.scale == "ordinal" else "neither interval nor ordinal"
-    order = (
-        "Kruskal-Wallis compares ranks over all topics"
-        if row.rank_test == TESTS[PAPER[0]]
-        else f"{row.rank_test} uses only the order of the scores within topics"
-    )
     return (
         f"The scale of the measure is {kind}. If the scale is taken seriously, the test of means is not "
-        f"meaningful (this is disputed); {order}."
+        f"meaningful (disputed); {row.rank_test} uses only the order of the scores."
     )
 
 
