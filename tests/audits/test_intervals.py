@@ -19,3 +19,12 @@ def test_interval_of_mean_equals_scipy() -> None:
     low, high = stats.t.interval(0.95, 3, loc=result.mean, scale=stats.sem(values))
     assert (result.low, result.high) == pytest.approx((low, high), rel=1e-12)
     assert result.n == 4
+
+
+def test_interval_of_mean_is_clipped_to_the_range_of_a_correlation() -> None:
+    values = [0.98, 0.99, 1.0]
+    low, high = stats.t.interval(0.95, 2, loc=0.99, scale=stats.sem(values))
+    assert high > 1
+    assert (summarise_repeats(values).low, summarise_repeats(values).high) == (pytest.approx(low), 1.0)
+    opposite = summarise_repeats([-value for value in values])
+    assert (opposite.low, opposite.high) == (-1.0, pytest.approx(-low))

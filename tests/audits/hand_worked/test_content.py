@@ -80,7 +80,6 @@ def pool_depth(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 Sampler = Callable[[np.random.Generator], Iterator[Sample]]
-HALF = "50 per cent of the judgments"
 POINTS = "measure {} kept mean low high least greatest n score"
 
 
@@ -92,16 +91,16 @@ POINTS = "measure {} kept mean low high least greatest n score"
             {"percents": [100, 50], "repeats": 3},
             [100, 50],
             "percent",
-            "{} per cent of the judgments",
+            "{kept:.1%} of the judgments",
         ),
         (
             downsampling,
             {"percents": [100, 50], "repeats": 3},
             [100, 50],
             "percent",
-            "{} per cent of the judgments",
+            "{kept:.1%} of the judgments",
         ),
-        (pool_depth, {"deepest": 2}, [2, 1], "depth", "a pool of depth {}"),
+        (pool_depth, {"deepest": 2}, [2, 1], "depth", "a pool of depth {step}"),
     ],
 )
 def test_report_equals_an_independent_computation(
@@ -142,15 +141,20 @@ def test_report_equals_an_independent_computation(
         | {f"own({row[0]})@{row[1]}": row[2] for row in own_ranks},
     )
     first, last = steps
+    names = {point[1]: words.format(step=point[1], kept=point[2]) for point in points}
     higher = [step for step in steps if tau["LMD", step] > tau["P@2", step] + 1e-12]
-    since = f", first with {words.format(higher[0])}" if higher else ""
+    since = f", first with {names[higher[0]]}" if higher else ""
     assert report.verdict == (
         f"LMD: tau with the order of P@2 under all judgments is {tau['LMD', first]:.2f} with "
-        f"{words.format(first)}, and {tau['LMD', last]:.2f} with {words.format(last)}. "
-        f"With {words.format(last)}, tau of P@2 itself is {tau['P@2', last]:.2f}. "
+        f"{names[first]}, and {tau['LMD', last]:.2f} with {names[last]}. "
+        f"With {names[last]}, tau of P@2 itself is {tau['P@2', last]:.2f}. "
         f"LMD has the higher tau at {len(higher)} of 2 steps{since}.",
     )
-    advice = "Consider LMD only at the steps where its tau is higher" if higher else "Use P@2 rather than LMD"
+    advice = (
+        "Do not infer from a higher tau alone that LMD orders runs better"
+        if higher
+        else "Use P@2 rather than LMD"
+    )
     assert report.actions[0].startswith(advice)
     assert tau["P@2", first] == 1 > tau["LMD", first]
     assert report.undefined == report.warnings == ()

@@ -71,9 +71,15 @@ def test_report_equals_an_independent_sampler() -> None:
     assert tau[100] == 1
     assert tau[90] > 0.9 > tau[20]
     assert report.verdict == (
-        "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
-        f"tau is {tau[20]:.2f}.",
-        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
+        "P@2: mean tau over 3 repeats is at least 0.9 down to 78.9% of the judgments; with 68.4% of the "
+        f"judgments it is {tau[20]:.2f}.",
+        "If no scores are tied, a tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
+    )
+    assert report.actions == (
+        "To keep the mean tau at 0.9 or more, judge at least these shares of the documents: 78.9% for P@2. "
+        "Otherwise report how much it falls.",
+        "Run `cupel audit pool_depth` to see what a shallower pool would change, because judgments are "
+        "rarely missing at random.",
     )
     assert report.undefined == report.warnings == ()
 

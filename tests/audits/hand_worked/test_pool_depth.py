@@ -73,8 +73,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "P@2: tau is at least 0.9 down to a pool of depth 2; with a pool of depth 1 tau is 0.71.",
-        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
+        "P@2: tau is at least 0.9 down to a pool of depth 2; with a pool of depth 1 it is 0.71.",
+        "If no scores are tied, a tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
         "Down to depth 2, tau of every measure is at least 0.9. The pool of this depth has on average 90% of "
         "the documents of a topic's pool of depth 3, and 100% of its relevant documents.",
     )

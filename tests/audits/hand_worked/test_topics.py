@@ -108,7 +108,7 @@ def interval(taus: list[float | None]) -> tuple[float, float, float]:
     """Return the mean of the defined taus and the bounds of its 95% t-interval."""
     defined = [tau for tau in taus if tau is not None]
     half = t.ppf(0.975, len(defined) - 1) * stdev(defined) / sqrt(len(defined))
-    return mean(defined), mean(defined) - half, mean(defined) + half
+    return mean(defined), max(-1, mean(defined) - half), min(1, mean(defined) + half)
 
 
 def topic_row(topic: str) -> tuple[Any, ...]:
@@ -177,9 +177,9 @@ def test_report_equals_independent_draws() -> None:
     assert_report(
         report,
         verdict=[
-            "P@10: with 5 topics, a difference of means of 0.2 or more is reversed on another sample of "
-            "topics at a swap rate of at most 12% (extrapolated).",
-            "P@10: 1 selected topic orders the runs as all 5 do (tau of 0.9 or more).",
+            "P@10: with 5 topics, a difference of means of 0.2 or more is estimated to be reversed by at "
+            "most 12% of other topic sets (extrapolated).",
+            "P@10: tau of 1 topic, selected for these runs, with the order by all 5 is 1.000.",
             "P@10: with up to 2 random topics, the mean tau with the order by all topics is below 0.9.",
             f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power "
             f"0.8; a true difference of 0.05 needs {needed} topics.",
@@ -199,8 +199,9 @@ def test_report_equals_independent_draws() -> None:
     )
     # The smallest drawn difference is 0.1. Its fitted rate is 3/13 for every number of topics.
     assert [plot.title for plot in report.plots] == [
-        "With 5 topics, differences of 0.2 or more by P@10 have a swap rate of at most 12%",
-        "The smallest differences by P@10 are reversed in 23% of comparisons with 1 topic, and in 23% with 5",
+        "With 5 topics, differences of 0.2 or more by P@10 have an extrapolated swap rate of at most 12%",
+        "The fitted swap rate of the smallest differences by P@10 is 23% with 1 topic, and 23% with 5 "
+        "(extrapolated)",
         "Topics needed for a tau of 0.9: 1 selected or more than 2 random by P@10",
         "Topics 5, 3, 2 have the lowest median scores by P@10",
     ]

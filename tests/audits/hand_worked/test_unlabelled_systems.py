@@ -116,15 +116,15 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
     )
     [half] = [row for row in bias if row[1] == 50]
     assert report.verdict[1:] == (
-        "A tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
-        f"P@3: with 50 per cent of the runs left out, the mean score of these runs changes by "
+        "If no scores are tied, a tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
+        f"P@3: with 2 of 4 runs left out, the mean score of these runs changes by "
         f"{0 - half[2]:+.4f}, and that of the other runs by {0 - half[3]:+.4f}. The bias against "
-        f"the runs left out is {half[4]:.4f}.",
+        f"the runs left out is {half[4]:.4f} (mean over 3 repeats, no interval).",
     )
     most = max(bias, key=lambda row: row[4])
     assert (report.plots[-1].title, report.plots[-1].reference) == (
-        f"Runs left out of the pool lose up to {most[4]:.4f} more than the other runs (by P@3, at {most[1]} "
-        "per cent)",
+        f"Runs left out of the pool lose on average up to {most[4]:.4f} more than the other runs (by P@3, "
+        f"with {REMOVED[int(most[1])]} of 4 runs left out)",
         0.0,
     )
     assert half[4] > 0
@@ -135,8 +135,8 @@ def test_report_equals_an_independent_sampler(systems: str) -> None:
     )
     reason = "the removed runs are too few, or all of them have the same score"
     assert report.undefined == tuple(
-        f"tau of P@3 with {percent} per cent of the runs left out: {reason}"
-        for percent in REMOVED
+        f"tau of P@3 with {count} of 4 runs left out: {reason}"
+        for percent, count in REMOVED.items()
         if set(taus[percent]) == {None}
     )
-    assert ("tau of P@3 with 25" in " ".join(report.undefined)) == (systems == "removed")
+    assert ("tau of P@3 with 1 of 4" in " ".join(report.undefined)) == (systems == "removed")

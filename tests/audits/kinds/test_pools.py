@@ -235,13 +235,13 @@ def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
     report = audited("unlabelled_systems", subject, {"percents": [20, 50, 90], "repeats": 5})
     bias = [report.numbers[f"bias(P@10)@{p}"] for p in (20, 50, 90)]
     assert all(value is not None and value > 0.01 for value in bias)
-    assert "of the runs left out, the mean score of these runs changes by -0." in report.verdict[-1]
+    assert "with 5 of 10 runs left out, the mean score of these runs changes by -0." in report.verdict[-1]
 
 
 def test_verdict_of_unlabelled_systems_is_at_the_percentage_nearest_to_50() -> None:
     subject = subject_of(QRELS, RUNS, "AP", top=9)
     report = audited("unlabelled_systems", subject, {"percents": [49, 52], "repeats": 1, "depth": 9})
-    assert report.verdict[-1].startswith("AP: with 49 per cent of the runs left out,")
+    assert report.verdict[-1].startswith("AP: with 1 of 3 runs left out,")
 
 
 def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:

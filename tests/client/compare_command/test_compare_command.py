@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from scipy import stats
 
 from cupel_client.main import cli
-from support.compared_files import RANKS, TOPICS, check_latex, cupel, json_of
+from support.compared_files import RANKS, TOPICS, check_latex, cupel, json_of, run_text
 
 
 def reciprocal_ranks(name: str) -> np.ndarray:  # type: ignore[type-arg]
@@ -147,13 +147,18 @@ class TestAdditionalResults:
         assert data[1]["difference"] == direct[0]["difference"]
         assert json_of("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
 
-    def test_unequal_shares_of_unjudged_documents_give_a_warning(self) -> None:
-        data = json_of("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
+    def test_unequal_shares_of_unjudged_documents_give_a_warning(self, folder: Path) -> None:
+        data = json_of("qrels.txt", "best.txt", "unseen.txt", "base.txt", "-m", "RR@5 P@5", "--all-pairs")
         # unseen.txt has the unjudged documents u3, u4 and u5 at ranks 3, 4 and 5
-        assert data["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
-        assert any(
-            "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in warning
-            for warning in data["warnings"]
+        assert data["unjudged"] == {
+            "Unjudged@5": {"best.txt": 0.0, "base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}
+        }
+        assert not [warning for warning in data["warnings"] if "is 60.0% for unseen.txt" in warning]
+        (folder / "unseen.txt").write_text(run_text(RANKS["base.txt"], judged=2))
+        data = json_of("qrels.txt", "best.txt", "unseen.txt", "-m", "RR@5")
+        [warning] = [text for text in data["warnings"] if "Unjudged@5 is" in text]
+        assert warning.endswith(
+            "for best.txt; unseen.txt may score lower by RR@5 because more of its documents are unjudged"
         )
         judged = json_of("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
         assert not any("Unjudged" in warning for warning in judged["warnings"])
@@ -215,12 +220,27 @@ class TestRankTests:
             f"the critical difference of mean ranks is {2.343 / 6**0.5:.2f}",
             "Runs that share a letter are not significantly different (Nemenyi's test of mean ranks, alpha",
             "It assumes that all systems have equal spreads.",
-            "Best set: step-down max-T test",
+            "Best set: multiple comparisons with the best (alpha 0.05) from the step-down max-T test",
             "mean rank",
         ):
             assert part in printed, part
         assert "Friedman's test of aligned ranks" in cupel(*arguments, "aligned-ranks").stdout
         assert "critical difference" not in cupel(*arguments, "conover").stdout
+
+    @pytest.mark.parametrize(
+        ("test", "named"),
+        [("nemenyi", "Nemenyi's test compares mean ranks"), ("sign", "The sign test compares signs")],
+    )
+    def test_tables_show_no_intervals_that_a_test_of_ranks_may_contradict(
+        self, test: str, named: str
+    ) -> None:
+        arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--test", test)
+        printed = cupel(*arguments).stdout
+        assert f"{named}, so intervals of differences of means are not shown." in printed
+        assert "simultaneous interval" not in printed
+        assert "contradict" not in printed
+        assert not re.search(r"[+-]\d\.\d+ \[", printed)
+        assert pairs(*arguments)[0]["low"] is not None
 
     def test_latex_and_csv_have_the_rank_test(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--test", "conover")
@@ -269,7 +289,7 @@ class TestDegenerateInput:
             arguments = ("qrels.txt", "base.txt", "twin.txt", "-m", "RR", "--test", test)
             [data] = pairs(*arguments)
             assert (data["p"], data["p_undefined"]) == (1.0 if undefined is None else None, undefined)
-            assert (data["difference"], data["low"], data["high"]) == (0.0, 0.0, 0.0)
+            assert (data["difference"], data["low"], data["high"]) == (0.0, None, None)
             assert (data["effect_size"], data["effect_undefined"]) == (
                 None,
                 "the differences have no variance",
@@ -279,6 +299,13 @@ class TestDegenerateInput:
             assert undefined is None or f"p is undefined: {undefined}" in printed
             assert ("The difference is not significant" in printed) == (undefined is None)
             assert "nan" not in printed.lower()
+
+    def test_identical_runs_have_no_interval_with_a_margin(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "twin.txt", "-m", "RR", "--margin", "0.1")
+        [data] = pairs(*arguments)
+        assert (data["low"], data["margin_low"], data["margin_high"]) == (None, None, None)
+        [line] = re.findall(r"^.* twin\.txt .* 0\.1 .*$", cupel(*arguments).stdout, re.M)
+        assert "undefined" in line
 
     def test_single_topic_gives_undefined_intervals_and_groups(self, folder: Path) -> None:
         (folder / "one.txt").write_text("q02 0 a 1\nq02 0 n1 0\n")

@@ -19,11 +19,13 @@ class TestFormats:
         for part in (
             "significant at 0.05 after Holm's correction over 4 tests.",
             "not significant",
-            "With 12 topics, a paired t-test at 0.05 (a single test) detects a true difference of ",
+            "Detectable: with 12 topics, a paired t-test at 0.05 (a single test) detects this true "
+            "difference with power 0.8, at the spread pooled over all 3 pairs, and smaller ones less often.",
             "exact: all 4,096 assignments of signs",
             "4 tests (2 pairs, 2 measures)",
             "Runs that share a letter are not significantly different (step-down max-T test, alpha 0.05).",
-            "(multiple comparisons with the best, alpha 0.05)",
+            "best run, with 95% confidence.",
+            "Groups and best set: multiple comparisons with the best (alpha 0.05) from the step-down max-T",
         ):
             assert part in printed, part
         [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", printed, re.M)[:1]

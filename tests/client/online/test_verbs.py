@@ -151,7 +151,7 @@ def test_scale_notes_tell_that_the_scale_does_not_permit_means(organiser, judged
     organiser("watch", judged)
     fine = organiser("leaderboard", judged, "-m", "P@10", "--scale-notes")
     assert "step1.run" in fine.stdout
-    assert not fine.stderr
+    assert "interval scale" not in fine.stderr
     other = organiser("leaderboard", judged, "-m", "RR")
     assert "no submission is scored by RR; only the measures of the track are scored" in other.stderr
 

@@ -49,7 +49,7 @@ def kendall_tau_b(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 
 def spread_cells(values: Sequence[float | None]) -> Row:
-    """Return mean, lower and upper bound of the 95% t-interval, smallest, largest, and number of values."""
+    """Return mean, 95% t-interval clipped to [-1, 1], smallest, largest, and number of values."""
     defined = [value for value in values if value is not None]
     if not defined:
         return (None, None, None, None, None, 0)
@@ -57,7 +57,7 @@ def spread_cells(values: Sequence[float | None]) -> Row:
     if n == 1:
         return (centre, None, None, centre, centre, 1)
     half = QUANTILES[n - 1] * stdev(defined) / math.sqrt(n)
-    return (centre, centre - half, centre + half, min(defined), max(defined), n)
+    return (centre, max(-1, centre - half), min(1, centre + half), min(defined), max(defined), n)
 
 
 Scores = Sequence[float]

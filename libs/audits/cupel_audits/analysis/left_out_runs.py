@@ -395,8 +395,7 @@ def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator
 READING = (
     f"The verdict is fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
     f"at least {STRONG}. It is mostly fair if the mean loss is at most half of this limit and the mean tau "
-    f"is at least {STRONG}. These terms are a convention of Cupel; rely on the numbers. {STRONG_IN_PAIRS} "
-    "if no scores are tied.",
+    f"is at least {STRONG}. These terms are a convention of Cupel; rely on the numbers. {STRONG_IN_PAIRS}.",
     "A run that is left out resembles the other runs in the pool. A new kind of system may retrieve relevant "
     "documents that no run in the pool retrieves, and lose more. So the bias against it may be larger.",
     "A score can rise when judgments are lost, because recall bases and ideal rankings shrink too.",

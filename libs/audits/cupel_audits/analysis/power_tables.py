@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from cupel_audits.report import Heading, MeasureCell, Plot, TableSchema
+from cupel_audits.report import Heading, MeasureCell, Plot, TableSchema, name_some
+from cupel_measures.catalogue.parser import parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +111,14 @@ CURVE = TableSchema.of("asl", "Achieved significance level of each pair of runs"
 
 
 def draw_plots(
-    rows: Sequence[PowerRow], levels: Sequence[PowerLevelRow], designs: Sequence[DesignRow], alpha: float
+    rows: Sequence[PowerRow],
+    levels: Sequence[PowerLevelRow],
+    designs: Sequence[DesignRow],
+    *,
+    alpha: float,
+    power: float,
 ) -> tuple[Plot, ...]:
+    """Return the plots; `alpha` and `power` are those of the detectable differences."""
     return (
         Plot.bars(
             MEASURES,
@@ -135,7 +142,7 @@ def draw_plots(
         Plot.curve(
             DESIGNS,
             "designs",
-            title=_designs_title(designs),
+            title=_designs_title(designs, alpha, power),
             caption="True difference that a paired t-test at alpha detects with the given power.",
             x="topics",
             y="detectable",
@@ -165,9 +172,10 @@ def _power_title(rows: Sequence[PowerRow], alpha: float, what: str = "") -> str:
     if not defined:
         return "The power is undefined for every measure"
     what = f"{what} below {alpha:g}" if what else f"of the pairs differ significantly at alpha {alpha:g}"
-    (high, most), (low, fewest) = defined[0], defined[-1]
-    lowest = "" if len(defined) == 1 else f", {low:.1f}% by {fewest}"
-    return f"{high:.1f}% {what} by {most}{lowest}"
+    high, low = defined[0][0], defined[-1][0]
+    most, fewest = ([name for percent, name in defined if percent == end] for end in (high, low))
+    lowest = "" if low == high else f", {low:.1f}% by {name_some(fewest, 'measures')}"
+    return f"{high:.1f}% {what} by {name_some(most, 'measures')}{lowest}"
 
 
 def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
@@ -182,25 +190,43 @@ def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
     )
 
 
-def _designs_title(designs: Sequence[DesignRow]) -> str:
+def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> str:
     """Return the smallest detectable difference for the largest number of topics."""
     defined = [row for row in designs if row.detectable is not None]
     if not defined:
         return "No detectable difference is defined"
     most = max(row.topics for row in defined)
     best = min((row for row in defined if row.topics == most), key=lambda row: row.detectable or 0)
-    return f"{most} topics detect a true difference of {best.detectable:.3g} by {best.measure}"
+    return (
+        f"{most} topics detect a true difference of {best.detectable:.3g} by {best.measure} (paired t-test, "
+        f"alpha {alpha:g}, power {power:g})"
+    )
+
+
+def warn_of_undetectable(measure: str, detectable: float | None) -> Iterator[str]:
+    """Yield a warning if a detectable difference exceeds the range of a measure."""
+    parsed = parse(measure)
+    low, high = parsed.bounds
+    if detectable is not None and parsed.declaration.aggregate == "mean" and detectable > high - low:
+        yield (
+            f"{measure}: the detectable difference of {detectable:.3g} exceeds the range of the measure "
+            f"({low:g} to {high:g}), so these topics detect no possible difference with this power"
+        )
+
+
+def _describe_required(required: float, smallest: float | None) -> str:
+    """Return from which difference on significance is expected or possible."""
+    expected = f"differences of means from about {required:.3f} are expected to be significant"
+    if smallest is None or smallest >= required:
+        return f"{expected}. Test the pair and report p."
+    return f"{expected}; smaller ones, from {smallest:.3f} here, may be. Test the pair and report p."
 
 
 def advise(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow]) -> Iterator[str]:
     """Yield what to do about differences that the topics cannot show."""
-    required = [(row.required, row.measure) for row in rows if row.required is not None]
-    if required:
-        clauses = [f"{difference:.3f} by {measure}" for difference, measure in required]
-        yield (
-            f"Expect an observed difference to be significant only from about {', '.join(clauses)} (required "
-            "difference). For smaller ones, test the pair and report p."
-        )
+    for row in rows:
+        if row.required is not None:
+            yield f"{row.measure}: {_describe_required(row.required, row.smallest)}"
     if any(row.detectable is not None for row in rows):
         yield "Choose the number of topics of a new collection by the table of detectable differences."
     if any(row.low is not None and row.high is not None and row.low <= 0 <= row.high for row in agreement):

@@ -18,7 +18,10 @@ from cupel_measures.model import Floats
 STRONG = 0.9
 """Reports call two orders of runs similar if their tau is at least this (Voorhees, IP&M 36(5), 2000)."""
 
-STRONG_IN_PAIRS = f"A tau of {STRONG} means that 1 in {round(2 / (1 - STRONG))} pairs of runs is swapped"
+STRONG_IN_PAIRS = (
+    f"If no scores are tied, a tau of {STRONG} means that 1 in {round(2 / (1 - STRONG))} pairs of runs is "
+    "swapped"
+)
 """The meaning of STRONG. Without ties, tau is 1 - 2 s if a share s of the pairs is swapped."""
 
 STRONG_LABEL = f"tau {STRONG}: 1 in {round(2 / (1 - STRONG))} pairs swapped"
@@ -89,19 +92,24 @@ class RepeatSummary:
     low: Annotated[
         float | None,
         Heading(
-            "from", "95 per cent interval of the mean over the repeats: mean -+ t(0.975; n - 1) s / sqrt(n)"
+            "mean from",
+            "95 per cent interval of the mean over the repeats: mean -+ t(0.975; n - 1) s / sqrt(n), "
+            "clipped to [-1, 1]",
         ),
     ] = None
-    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the repeats")] = None
+    high: Annotated[
+        float | None,
+        Heading("mean to", "95 per cent interval of the mean over the repeats, clipped to [-1, 1]"),
+    ] = None
     least: Annotated[float | None, Heading("least", "over the repeats")] = None
     greatest: Annotated[float | None, Heading("greatest", "over the repeats")] = None
     n: Annotated[int, Heading("repeats", "number of repeats where it is defined")]
 
 
 def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.95) -> RepeatSummary:
-    """Summarise values over repeats, with the t-interval of the mean.
+    """Summarise correlations over repeats, with the t-interval of the mean.
 
-    None values are ignored.
+    The interval is clipped to [-1, 1], the range of a correlation. None values are ignored.
     """
     defined = [value for value in values if value is not None]
     n = len(defined)
@@ -113,7 +121,8 @@ def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.9
         return RepeatSummary(mean=mean, least=least, greatest=greatest, n=n)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in defined) / (n - 1))
     half = two_sided_t(confidence, n - 1) * deviation / math.sqrt(n)
-    return RepeatSummary(mean=mean, low=mean - half, high=mean + half, least=least, greatest=greatest, n=n)
+    low, high = max(mean - half, -1.0), min(mean + half, 1.0)
+    return RepeatSummary(mean=mean, low=low, high=high, least=least, greatest=greatest, n=n)
 
 
 @cache

@@ -6,8 +6,9 @@ A trial is one repeat: a list with a SampleStep for each step, in the order of t
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import median
 from typing import Annotated, NotRequired, TypedDict
 
@@ -59,12 +60,13 @@ SampleTrial = Sequence[SampleStep]
 class Axis:
     """The quantity that changes from step to step.
 
-    column: the table column that contains the steps. words: a format string that describes a step, such as
-    "{:g} per cent". falling: True if the steps decrease from all judgments, False if they increase.
+    column: the table column that contains the steps. describe: returns a description of a step, such as
+    "a pool of depth 5", from the step and the share of the judgments left. falling: True if the steps
+    decrease from all judgments, False if they increase.
     """
 
     column: Column
-    words: str
+    describe: Callable[[float, float], str]
     falling: bool
 
 
@@ -116,8 +118,7 @@ def report(
 
     steps: the steps in the order in which each trial lists them. tau: a description of tau, for captions.
     pooled: whether the kind leaves documents in the pool when their judgment is removed. If so, the report
-    warns about stored trials that removed such documents from the pool. actions: what to do, after the choice
-    of the measure.
+    warns about stored trials that removed such documents from the pool. actions: what to do.
     """
     points = points_of(about, axis, steps, trials)
     ranks = _ranks(about, axis, steps, trials)
@@ -133,18 +134,18 @@ def report(
         ),
         plots=_plots(axis, tau, len(trials), points, ranks),
         reading=(
-            f"{tau}. {STRONG_IN_PAIRS} if no scores are tied. Voorhees (IP&M 2000) calls orders with a "
+            f"{tau}. {STRONG_IN_PAIRS}. Voorhees (IP&M 2000) calls orders with a "
             "greater tau similar; this is a convention, not a test.",
             *reading,
         ),
         undefined=tuple(
-            f"tau of {point.measure} with {axis.words.format(point.step)}: all runs have the same score "
-            "under these judgments or under all judgments"
+            f"tau of {point.measure} with {axis.describe(point.step, point.kept)}: all runs have the same "
+            "score under these judgments or under all judgments"
             for point in points
             if point.tau.mean is None
         ),
         warnings=(*about.cautions, *(_warn_of_smaller_pools(about, trials) if pooled else ())),
-        actions=(*_prefer_stable_measure(axis, points), *actions),
+        actions=tuple(actions),
     )
 
 
@@ -213,65 +214,64 @@ def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
     return numbers
 
 
-def _defined(points: Sequence[CurvePoint], measure: str) -> list[tuple[float, float]]:
-    """Return the steps of a measure at which tau is defined, each with tau."""
-    return [(p.step, p.tau.mean) for p in points if p.measure == measure and p.tau.mean is not None]
+@dataclass(frozen=True)
+class Reach:
+    """The steps of one measure: all with a defined tau, and those before it is low.
 
-
-def strong_steps(axis: Axis, points: Sequence[CurvePoint], measure: str) -> list[float]:
-    """Return the steps of a measure before tau first falls below STRONG.
-
-    They start at the first step.
+    Tau is low if it is below STRONG.
     """
-    defined = _defined(points, measure)
-    fallen = next((step for step, tau in defined if tau < STRONG), None)
-    return [
-        step for step, tau in defined if tau >= STRONG and (fallen is None or (step > fallen) == axis.falling)
-    ]
 
+    defined: Sequence[CurvePoint]
+    strong: Sequence[CurvePoint]
 
-def _describe_reach(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
-    """Return a clause on the last step at which tau of a measure is at least STRONG."""
-    strong, defined = strong_steps(axis, points, measure), _defined(points, measure)
-    if not defined:
-        return "tau is undefined"
-    if not strong:
-        return f"tau is below {STRONG} from the first step on"
-    if len(strong) == len(defined):
-        return f"tau is at least {STRONG} at every step"
-    if all(point.kept == 1 for point in points if point.measure == measure and point.step in strong):
-        return f"tau is at least {STRONG} only with all judgments"
-    return f"tau is at least {STRONG} {'down' if axis.falling else 'up'} to {axis.words.format(strong[-1])}"
+    @classmethod
+    def of(cls, points: Sequence[CurvePoint], measure: str) -> "Reach":
+        """Find the steps of a measure; points are in the direction of the axis."""
+        defined = [point for point in points if point.measure == measure and point.tau.mean is not None]
+        strong = list(takewhile(lambda point: (point.tau.mean or 0.0) >= STRONG, defined))
+        return cls(defined, strong)
+
+    @property
+    def falls_below(self) -> bool:
+        """Return whether tau is at least STRONG at first, and smaller later."""
+        return 0 < len(self.strong) < len(self.defined)
+
+    def describe(self, axis: Axis) -> str:
+        """Return a clause on the last step at which tau is at least STRONG."""
+        if not self.defined:
+            return "tau is undefined"
+        tau = self._name_tau()
+        if not self.strong:
+            return f"{tau} is below {STRONG} from the first step on"
+        least = min(point.tau.least or 0.0 for point in self.strong)
+        note = f" (least {least:.4f})" if least < STRONG else ""
+        return f"{tau} is at least {STRONG} {self._describe_last(axis)}{note}"
+
+    def _describe_last(self, axis: Axis) -> str:
+        if not self.falls_below:
+            return "at every step"
+        if all(point.kept == 1 for point in self.strong):
+            return "only with all judgments"
+        last = self.strong[-1]
+        return f"{'down' if axis.falling else 'up'} to {axis.describe(last.step, last.kept)}"
+
+    def _name_tau(self) -> str:
+        repeats = {point.tau.n for point in self.defined}
+        if max(repeats) == 1:
+            return "tau"
+        return f"mean tau over {'' if len(repeats) == 1 else 'up to '}{max(repeats)} repeats"
 
 
 def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
     """Return a sentence on the last step at which tau of a measure is at least STRONG."""
-    defined = _defined(points, measure)
-    if not defined:
+    reach = Reach.of(points, measure)
+    if not reach.defined:
         return f"{measure}: tau is undefined because all runs have the same score."
-    last, final = defined[-1]
+    last = reach.defined[-1]
     return (
-        f"{measure}: {_describe_reach(axis, points, measure)}; with {axis.words.format(last)} tau is "
-        f"{final:.2f}."
+        f"{measure}: {reach.describe(axis)}; with {axis.describe(last.step, last.kept)} it is "
+        f"{last.tau.mean:.2f}."
     )
-
-
-def _prefer_stable_measure(axis: Axis, points: Sequence[CurvePoint]) -> Iterator[str]:
-    """Yield advice to use the measures that keep a high tau for the most steps.
-
-    These are the steps before tau first falls below STRONG. Nothing is yielded if all measures have the same
-    number of such steps.
-    """
-    reach = {
-        measure: len(strong_steps(axis, points, measure))
-        for measure in dict.fromkeys(point.measure for point in points)
-    }
-    best = [measure for measure, steps in reach.items() if steps == max(reach.values())]
-    if len(best) < len(reach):
-        yield (
-            f"Report {name_some(best, 'measures')} if judgments are scarce: tau is at least {STRONG} at more "
-            "steps than by the other measures."
-        )
 
 
 def _tau_title(axis: Axis, points: Sequence[CurvePoint]) -> str:
@@ -281,21 +281,21 @@ def _tau_title(axis: Axis, points: Sequence[CurvePoint]) -> str:
     """
     measures: dict[str, list[str]] = {}
     for measure in dict.fromkeys(point.measure for point in points):
-        measures.setdefault(_describe_reach(axis, points, measure), []).append(measure)
+        measures.setdefault(Reach.of(points, measure).describe(axis), []).append(measure)
     clauses = [f"{name_some(names, 'measures')}: {reach}" for reach, names in measures.items()]
     return "; ".join(clauses[:MOST_CLAUSES]) + ("; …" if len(clauses) > MOST_CLAUSES else "")
 
 
-def _ranks_title(ranks: Sequence[RanksOfRun]) -> str:
-    """Return the finding of the plot of ranks: the run whose median rank changes most."""
+def _ranks_title(ranks: Sequence[RanksOfRun], rank_name: str) -> str:
+    """Return the finding of the plot of ranks: the run whose rank changes most."""
     by_run: dict[tuple[str, str], list[RanksOfRun]] = {}
     for row in ranks:
         by_run.setdefault((row.run, row.measure), []).append(row)
     (run, measure), rows = max(by_run.items(), key=lambda item: _spread(item[1]))
     if not _spread(rows):
-        return "No run changes its median rank"
+        return f"No run changes its {rank_name}"
     return (
-        f"{run} changes its median rank most: between {min(row.rank for row in rows):g} and "
+        f"{run} changes its {rank_name} most: between {min(row.rank for row in rows):g} and "
         f"{max(row.rank for row in rows):g} by {measure}"
     )
 
@@ -328,6 +328,7 @@ def _ranks(
 def _plots(
     axis: Axis, tau: str, repeats: int, points: Sequence[CurvePoint], ranks: Sequence[RanksOfRun]
 ) -> tuple[Plot, ...]:
+    rank_name = "median rank" if repeats > 1 else "rank"
     mean = f"{tau}: mean over the repeats and its 95 per cent interval. {MONTE_CARLO}"
     return (
         Plot.curve(
@@ -346,8 +347,9 @@ def _plots(
         Plot.changes(
             RANKS.with_columns("step", axis.column),
             "ranks",
-            title=_ranks_title(ranks),
-            caption="Median rank of each run at each step; lines cross where two runs exchange ranks.",
+            title=_ranks_title(ranks, rank_name),
+            caption=f"{rank_name.capitalize()} of each run at each step; lines cross where two runs exchange "
+            "ranks.",
             x=axis.column.name,
             y="rank",
             series="run",

@@ -12,12 +12,12 @@ from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
 from cupel_audits.analysis.run_orders import MONTE_CARLO, RepeatSummary, compare_orders, summarise_repeats
-from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
+from cupel_audits.analysis.sample_curves import CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
 from cupel_audits.kinds.downsampling import KEPT, Percents, Repeats
 from cupel_audits.kinds.incomplete import two_strata
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, merged
+from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, TableSchema, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b
@@ -165,24 +165,25 @@ class ContentRobustness(Audit):
             compared, axis, self._steps, trials, READING, tau=tau, pooled=self._keeps_pool
         )
         points = sample_curves.points_of(compared, axis, self._steps, trials)
-        own_orders = _report_own_orders(compared, axis, self._steps, trials)
+        steps = {point.step: axis.describe(point.step, point.kept) for point in points}
+        own_orders = _report_own_orders(compared, axis.column, steps, self._steps, trials)
         return replace(
             merged([curves, own_orders]),
-            verdict=tuple(_verdicts(axis, points, reference)),
+            verdict=tuple(_verdicts(steps, points, reference)),
             actions=tuple(_advice(points, reference)),
         )
 
 
 def _advice(points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
-    """Yield when to use the text-based measures."""
+    """Yield how to use the findings on the text-based measures."""
     taus = {(point.measure, point.step): point.tau.mean for point in points}
     for text in dict.fromkeys(point.measure for point in points if parse(point.measure).declaration.texts):
         pairs = [(tau, taus[reference, step]) for (measure, step), tau in taus.items() if measure == text]
         higher = [tau for tau, other in pairs if tau is not None and other is not None and tau > other]
         if higher:
             yield (
-                f"Consider {text} only at the steps where its tau is higher than that of {reference}; the "
-                "table has all steps."
+                f"Do not infer from a higher tau alone that {text} orders runs better than {reference} at "
+                "that step: the difference of the two taus is not tested."
             )
         else:
             yield f"Use {reference} rather than {text}: at every step its order is at least as similar."
@@ -207,13 +208,17 @@ OWN_ORDERS = TableSchema.of(
 
 
 def _report_own_orders(
-    about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[Sequence[ContentStep]]
+    about: SubjectSummary,
+    column: Column,
+    descriptions: Mapping[float, str],
+    steps: Sequence[float],
+    trials: Sequence[Sequence[ContentStep]],
 ) -> AuditReport:
     """Return the report on each measure's correlation with its own original order.
 
-    It has a table, a plot and numbers.
+    It has a table, a plot and numbers. descriptions: a description of each step.
     """
-    schema = OWN_ORDERS.with_columns("step", axis.column)
+    schema = OWN_ORDERS.with_columns("step", column)
     rows = [
         OwnOrderRow(
             measure=text, step=step, tau=summarise_repeats([trial[place]["own"][text] for trial in trials])
@@ -228,7 +233,7 @@ def _report_own_orders(
         caption="Stability of each measure's own order: tau-b between the runs' scores by the measure under "
         "these judgments and under all of them. "
         f"{MONTE_CARLO}.",
-        x=axis.column.name,
+        x=column.name,
         y="mean",
         series="measure",
         low="low",
@@ -240,7 +245,7 @@ def _report_own_orders(
         tables=(schema.table(rows),),
         plots=(plot,),
         undefined=tuple(
-            f"own tau of {row.measure} with {axis.words.format(row.step)}: all runs have the same score "
+            f"own tau of {row.measure} with {descriptions[row.step]}: all runs have the same score "
             "under these judgments or under all judgments"
             for row in rows
             if row.tau.mean is None
@@ -258,21 +263,21 @@ def _own_title(rows: Sequence[OwnOrderRow]) -> str:
     return f"At the last step, the own order of {most} holds best (tau {last[most]:.2f}){lowest}"
 
 
-def _verdicts(axis: Axis, points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
+def _verdicts(steps: Mapping[float, str], points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
     """Yield a sentence for each text-based measure.
 
-    It compares the curve of the measure with that of the reference.
+    It compares the curve of the measure with that of the reference. steps: a description of each step.
     """
     curves: dict[str, dict[float, float | None]] = {}
     for point in points:
         curves.setdefault(point.measure, {})[point.step] = point.tau.mean
     for text, curve in curves.items():
         if parse(text).declaration.texts:
-            yield _verdict(axis, text, reference, curve, curves[reference])
+            yield _verdict(steps, text, reference, curve, curves[reference])
 
 
 def _verdict(
-    axis: Axis,
+    descriptions: Mapping[float, str],
     text: str,
     reference: str,
     curve: Mapping[float, float | None],
@@ -288,10 +293,10 @@ def _verdict(
     steps = list(both)
     first, last = steps[0], steps[-1]
     higher = [step for step, (tau, other) in both.items() if tau > other]
-    since = f", first with {axis.words.format(higher[0])}" if higher else ""
+    since = f", first with {descriptions[higher[0]]}" if higher else ""
     return (
         f"{text}: tau with the order of {reference} under all judgments is {both[first][0]:.2f} with "
-        f"{axis.words.format(first)}, and {both[last][0]:.2f} with {axis.words.format(last)}. "
-        f"With {axis.words.format(last)}, tau of {reference} itself is {both[last][1]:.2f}. "
+        f"{descriptions[first]}, and {both[last][0]:.2f} with {descriptions[last]}. "
+        f"With {descriptions[last]}, tau of {reference} itself is {both[last][1]:.2f}. "
         f"{text} has the higher tau at {len(higher)} of {len(steps)} steps{since}."
     )

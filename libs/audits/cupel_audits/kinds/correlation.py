@@ -22,7 +22,7 @@ READING = (
     "tau-b is 1 if two measures order all runs alike, 0 if their orders are unrelated, and -1 if one is the "
     "reverse of the other. It takes ties into account. Overall tau compares means over topics. Tau by topic "
     "is computed on each topic and averaged over the topics where it is defined.",
-    f"{STRONG_IN_PAIRS} if no scores are tied. By convention, orders with a greater tau are called similar. "
+    f"{STRONG_IN_PAIRS}. By convention, orders with a greater tau are called similar. "
     "A low tau between measures of different properties is not a fault. If two measures of the same "
     "property have a low tau by topic but a high overall tau, they may differ by noise that averages out.",
     "Ferrante et al. (2019, Tables 1 and 2) report 0.38 to 0.99 by topic and 0.70 to 0.98 overall between "

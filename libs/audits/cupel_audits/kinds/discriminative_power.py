@@ -22,10 +22,11 @@ from cupel_audits.analysis.power_tables import (
     PowerRow,
     advise,
     draw_plots,
+    warn_of_undetectable,
 )
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting, whole_number
-from cupel_audits.report import AuditReport
+from cupel_audits.report import AuditReport, name_some
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import PairTests, discriminative_power
@@ -54,9 +55,10 @@ READING = (
     "Bootstrap samples of topics are drawn under the hypothesis that two runs have equal means. The runs "
     "differ significantly if the share of samples with a difference as extreme as the observed one is below "
     "alpha. All pairs and all measures share the same samples, so the powers of measures can be compared.",
-    "A measure by which more pairs differ significantly is more consistent over topics, but not necessarily "
-    "more valid. The count is not corrected for the number of pairs: if all runs had equal means, a share "
-    "of about alpha of the pairs would differ significantly by chance.",
+    "If the interval of a difference of powers excludes 0, the measure with the higher power is more "
+    "consistent over topics, but not necessarily more valid. The count is not corrected for the number of "
+    "pairs: if all runs had equal means, a share of about alpha of the pairs would differ significantly by "
+    "chance.",
     "With this test, 10,000 replicates and alpha 0.01, Maistro et al. (CIKM 2021, Table 4) report 57% to 86% "
     "on TREC's Web tracks (30 to 71 runs) for CAM and for TOMA with Euclidean and Manhattan distance, of "
     "which Manhattan was most often the best. They report 47% to 81% for MM, and 6% to 77% for Chebyshev "
@@ -208,11 +210,20 @@ class DiscriminativePower(OverTopics):
                 DESIGNS.table(_design_rows(defined)),
                 CURVE.table(row for result in defined for row in _curve_rows(about, result)),
             ),
-            plots=draw_plots(rows, list(_level_rows(defined)), list(_design_rows(defined)), self.alpha),
+            plots=draw_plots(
+                rows,
+                list(_level_rows(defined)),
+                list(_design_rows(defined)),
+                alpha=self.alpha,
+                power=self.power,
+            ),
             actions=tuple(advise(rows, agreement)),
             reading=READING,
             undefined=tuple(_undefined(results)),
-            warnings=collect_warnings(results),
+            warnings=(
+                *collect_warnings(results),
+                *(s for row in rows for s in warn_of_undetectable(row.measure, row.detectable)),
+            ),
         )
 
 
@@ -243,8 +254,8 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
     if most.significant != fewest.significant:
         yield (
             f"Of {most.pairs} pairs of runs, {most.significant} ({most.percent:.2f}%) differ significantly "
-            f"by {most.measure}, the highest number, and {fewest.significant} ({fewest.percent:.2f}%) by "
-            f"{fewest.measure}, the lowest."
+            f"by {_name_tied(rows, most)}, the highest number, and {fewest.significant} "
+            f"({fewest.percent:.2f}%) by {_name_tied(rows, fewest)}, the lowest."
             f"{_describe_interval(agreement, most.measure, fewest.measure)}"
         )
     for row in ranked:
@@ -253,6 +264,11 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
             f"significantly by the paired bootstrap test at alpha {alpha:g}, uncorrected"
             f"{_describe_differences(row)}."
         )
+
+
+def _name_tied(rows: Sequence[PowerRow], row: PowerRow) -> str:
+    """Return the measures with as many significant pairs as a row."""
+    return name_some([other.measure for other in rows if other.significant == row.significant], "measures")
 
 
 def _describe_interval(agreement: Sequence[AgreementRow], most: str, fewest: str) -> str:
@@ -264,10 +280,11 @@ def _describe_interval(agreement: Sequence[AgreementRow], most: str, fewest: str
     if row.low is None or row.high is None:
         return ""
     low, high = (row.low, row.high) if row.first == most else (-row.high, -row.low)
+    chosen = " It holds only for measures chosen beforehand." if len(agreement) > 1 else ""
     zero = ", and includes 0" if low <= 0 <= high else ""
     return (
-        f" The difference is {abs(row.difference):.2f} percentage points; its 95 per cent interval over "
-        f"samples of topics is {low:.2f} to {high:.2f}{zero}."
+        f" The difference of {most} and {fewest} is {abs(row.difference):.2f} percentage points; its 95 per "
+        f"cent interval over samples of topics is {low:.2f} to {high:.2f}{zero}.{chosen}"
     )
 
 

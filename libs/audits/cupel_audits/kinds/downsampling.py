@@ -11,8 +11,8 @@ import numpy as np
 
 from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
-from cupel_audits.analysis.run_orders import compare_orders, tau_ap_by_measure
-from cupel_audits.analysis.sample_curves import SampleStep
+from cupel_audits.analysis.run_orders import STRONG, compare_orders, tau_ap_by_measure
+from cupel_audits.analysis.sample_curves import SampleStep, SampleTrial
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Column
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -31,7 +31,7 @@ Percents = Annotated[
 ]
 KEPT = sample_curves.Axis(
     Column("percent", "judgments kept, in per cent", "of each stratum, before the minimum is applied"),
-    "{:g} per cent of the judgments",
+    lambda percent, kept: f"{kept:.1%} of the judgments",
     falling=True,
 )
 READING = (
@@ -41,8 +41,6 @@ READING = (
     "tau shows how stable the order is, not how correct it is.",
 )
 ACTIONS = (
-    "Do not judge fewer documents than the share at which tau is still at least 0.9, or say how much the "
-    "order may change.",
     "Run `cupel audit pool_depth` to see what a shallower pool would change, because judgments are rarely "
     "missing at random.",
 )
@@ -133,9 +131,9 @@ class Downsampling(Audit):
         return step
 
     def report(self, about: SubjectSummary, results: Mapping[int, Sequence[SampleStep]]) -> AuditReport:
-        report = sample_curves.report(
-            about, KEPT, self.ratios, list(results.values()), READING, pooled=True, actions=ACTIONS
-        )
+        trials = list(results.values())
+        actions = (*advise_share(about, self.ratios, trials), *ACTIONS)
+        report = sample_curves.report(about, KEPT, self.ratios, trials, READING, pooled=True, actions=actions)
         if self.aspect is None:
             return report
         unaffected = [text for text in about.measures if self.aspect not in _aspects_of(text, about.aspects)]
@@ -144,6 +142,24 @@ class Downsampling(Audit):
             "removed, so the order cannot change"
         )
         return replace(report, warnings=(*report.warnings, warning)) if unaffected else report
+
+
+def advise_share(
+    about: SubjectSummary, percents: Sequence[float], trials: Sequence[SampleTrial]
+) -> Iterator[str]:
+    """Yield which share to judge by the measures whose mean tau falls below STRONG."""
+    points = sample_curves.points_of(about, KEPT, percents, trials)
+    reaches = {measure: sample_curves.Reach.of(points, measure) for measure in about.measures}
+    shares = [
+        f"{reach.strong[-1].kept:.1%} for {measure}"
+        for measure, reach in reaches.items()
+        if reach.falls_below
+    ]
+    if shares:
+        yield (
+            f"To keep the mean tau at {STRONG} or more, judge at least these shares of the documents: "
+            f"{', '.join(shares)}. Otherwise report how much it falls."
+        )
 
 
 def _aspects_of(text: str, aspects: Sequence[str]) -> set[str]:

@@ -15,7 +15,7 @@ from cupel_audits.analysis.pools import relevant
 from cupel_audits.analysis.run_orders import compare_orders
 from cupel_audits.analysis.sample_curves import SampleStep, SampleTrial
 from cupel_audits.declarations import Audit, audit, setting
-from cupel_audits.kinds.downsampling import ACTIONS, KEPT, READING, Percents, Repeats
+from cupel_audits.kinds.downsampling import ACTIONS, KEPT, READING, Percents, Repeats, advise_share
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject, SubjectSummary
 
@@ -74,7 +74,8 @@ class Incomplete(Audit):
 
     def report(self, about: SubjectSummary, results: Mapping[int, SampleTrial]) -> AuditReport:
         trials = list(results.values())
-        return sample_curves.report(about, KEPT, self.percents, trials, READING, pooled=True, actions=ACTIONS)
+        actions = (*advise_share(about, self.percents, trials), *ACTIONS)
+        return sample_curves.report(about, KEPT, self.percents, trials, READING, pooled=True, actions=actions)
 
 
 def two_strata(subject: AuditSubject) -> Judged:

@@ -19,7 +19,7 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.model import Ints
 
 DEPTH = Column("depth", "pool depth", "number of top-ranked documents taken from each run")
-AXIS = Axis(DEPTH, "a pool of depth {:g}", falling=True)
+AXIS = Axis(DEPTH, lambda depth, kept: f"a pool of depth {depth:g}", falling=True)
 READING = (
     "The pools are built from the audited runs only. Judged documents that none of these runs ranks within "
     "the deepest depth, such as documents from other runs, lose their judgments at every depth.",

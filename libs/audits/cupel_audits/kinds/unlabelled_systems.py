@@ -29,17 +29,13 @@ Percents = Annotated[
 ]
 Systems = Annotated[str, Word("all or removed", ("all", "removed"))]
 STEPS = (*(float(percent) for percent in range(5, 100, 5)), 99.0)
-AXIS = Axis(
-    Column("percent", "runs left out of the pool, in per cent", "drawn at random"),
-    "{:g} per cent of the runs left out",
-    falling=False,
-)
 READING = (
     "A document loses its judgment only if no remaining run has it within the pool depth. So a run that is "
     "left out loses little if a similar run remains. `leave_one_team_out` leaves out all runs of a team "
     "together.",
     "The bias is the mean score loss of the runs left out minus that of the other runs. A collection can "
-    "have a high tau and still be biased against runs that were not pooled.",
+    "have a high tau and still be biased against runs that were not pooled. It is a mean over the repeats "
+    "without an interval.",
 )
 
 
@@ -128,16 +124,16 @@ class UnlabelledSystems(Audit):
 
     def report(self, about: SubjectSummary, results: Mapping[int, Sequence[UnlabelledStep]]) -> AuditReport:
         trials = list(results.values())
-        report = sample_curves.report(about, AXIS, self.percents, trials, READING)
+        report = sample_curves.report(about, _axis(about), self.percents, trials, READING)
         bias = _bias_rows(about, self.percents, trials)
         reason = "the removed runs are too few, or all of them have the same score"
         undefined = [f"{sentence.split(':')[0]}: {reason}" for sentence in report.undefined]
         return replace(
             report,
-            verdict=(*report.verdict, *_describe_bias(bias)),
+            verdict=(*report.verdict, *_describe_bias(about, bias, len(trials))),
             numbers={**report.numbers, **{f"bias({row.measure})@{row.percent:g}": row.bias for row in bias}},
             tables=(*report.tables, BIAS.table(bias)),
-            plots=(*report.plots, _plot(bias)),
+            plots=(*report.plots, _plot(about, bias)),
             actions=(*report.actions, *_advice(bias)),
             undefined=tuple(undefined) if self.systems == "removed" else report.undefined,
             warnings=(
@@ -145,6 +141,17 @@ class UnlabelledSystems(Audit):
                 *_judged_outside(about, self.depth, trials[0][0].get("pool", about.judged)),
             ),
         )
+
+
+def _axis(about: SubjectSummary) -> Axis:
+    column = Column("percent", "runs left out of the pool, in per cent", "drawn at random")
+    return Axis(column, lambda percent, kept: _describe_step(about, percent), falling=False)
+
+
+def _describe_step(about: SubjectSummary, percent: float) -> str:
+    """Return the runs left out at a percentage, such as "10 of 21 runs left out"."""
+    [removed] = count_removed(len(about.runs), [percent])
+    return f"{removed} of {len(about.runs)} runs left out"
 
 
 def _judged_outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[str]:
@@ -190,12 +197,13 @@ class BiasRow:
 BIAS = TableSchema.of("bias", "Bias against runs left out of the pool", BiasRow)
 
 
-def _plot(bias: Sequence[BiasRow]) -> Plot:
+def _plot(about: SubjectSummary, bias: Sequence[BiasRow]) -> Plot:
     return Plot.curve(
         BIAS,
         "bias",
-        title=_title(bias),
-        caption="Mean score loss of the runs left out of the pool minus that of the other runs.",
+        title=_title(about, bias),
+        caption="Mean score loss of the runs left out of the pool minus that of the other runs, mean over "
+        "the repeats.",
         x="percent",
         y="bias",
         series="measure",
@@ -204,13 +212,13 @@ def _plot(bias: Sequence[BiasRow]) -> Plot:
     )
 
 
-def _title(bias: Sequence[BiasRow]) -> str:
+def _title(about: SubjectSummary, bias: Sequence[BiasRow]) -> str:
     most = max(bias, key=lambda row: row.bias)
     if most.bias <= 0:
-        return "Runs left out of the pool never lose more than the other runs"
+        return "At no step do the runs left out of the pool lose more on average than the other runs"
     return (
-        f"Runs left out of the pool lose up to {most.bias:.4f} more than the other runs (by {most.measure}, "
-        f"at {most.percent:g} per cent)"
+        f"Runs left out of the pool lose on average up to {most.bias:.4f} more than the other runs (by "
+        f"{most.measure}, with {_describe_step(about, most.percent)})"
     )
 
 
@@ -240,13 +248,14 @@ def _bias_rows(
     return rows
 
 
-def _describe_bias(bias: Sequence[BiasRow]) -> Iterator[str]:
+def _describe_bias(about: SubjectSummary, bias: Sequence[BiasRow], repeats: int) -> Iterator[str]:
     """Yield one sentence per measure on the bias at the percentage nearest to 50."""
     middle = min((row.percent for row in bias), key=lambda percent: abs(percent - 50))
     for row in bias:
         if row.percent == middle:
             yield (
-                f"{row.measure}: with {row.percent:g} per cent of the runs left out, the mean score of these "
+                f"{row.measure}: with {_describe_step(about, row.percent)}, the mean score of these "
                 f"runs changes by {0 - row.out:+.4f}, and that of the other runs by "
-                f"{0 - row.left:+.4f}. The bias against the runs left out is {row.bias:.4f}."
+                f"{0 - row.left:+.4f}. The bias against the runs left out is {row.bias:.4f} "
+                f"({f'mean over {repeats} repeats' if repeats > 1 else '1 repeat'}, no interval)."
             )

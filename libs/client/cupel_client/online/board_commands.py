@@ -10,6 +10,7 @@ from itertools import groupby
 import click
 
 from cupel_client.api.client import Client
+from cupel_client.best_sets import outside_sentence
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import with_client
 from cupel_client.online.online_output import format_number, format_time, json_value, print_line, print_rows
@@ -238,6 +239,19 @@ def _group_number(name: str) -> int:
 def _print_analysis(board: LeaderboardResource) -> None:
     if board.analysis is not None:
         print_line(_summarise(board.analysis))
+        for sentence in _outside_best_set(board.rows):
+            print_line(sentence)
+
+
+def _outside_best_set(rows: Sequence[LeaderboardRowResource]) -> Iterator[str]:
+    """Yield a sentence on submissions that only the best set excludes."""
+    names = [
+        row.name or row.tag
+        for row in rows
+        if row.in_best_set is False and row.rank_interval is not None and row.rank_interval[0] == 1
+    ]
+    if names:
+        yield outside_sentence(", ".join(names), len(names), "submission")
 
 
 def _summarise(analysis: LeaderboardAnalysis) -> str:
@@ -248,11 +262,12 @@ def _summarise(analysis: LeaderboardAnalysis) -> str:
         return "There is only one submission, so there is nothing to compare."
     if analysis.state == "undefined":
         return f"The significance analysis is undefined: {analysis.undefined}."
+    confidence = f"{100 * (1 - (analysis.alpha or 0)):.10g}%"
     best_set = (
         f"{analysis.in_best_set} of {analysis.submissions} submissions are not significantly worse than the "
-        "best, which is one of them"
+        f"best; with {confidence} confidence, the best is one of them"
         if analysis.in_best_set != 1
-        else f"the best of {analysis.submissions} submissions is significantly better than all others"
+        else f"the first of {analysis.submissions} submissions is the best with {confidence} confidence"
     )
     summary = (
         f"By max-T tests at alpha {analysis.alpha}, {best_set}; {analysis.separable} of "

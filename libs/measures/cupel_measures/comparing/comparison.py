@@ -24,9 +24,11 @@ from cupel_measures.comparing.differences.difference_tests import (
     excludes_zero,
     pair_differences,
     tested_differences,
+    with_variance,
 )
+from cupel_measures.comparing.differences.unjudged_gaps import UnjudgedGap, unjudged_gaps
 from cupel_measures.comparing.outcomes import CLOSE, Outcome, scale_warnings, undefined_reason
-from cupel_measures.comparing.paired_tests import EffectSize, effect_size_at, least_p
+from cupel_measures.comparing.paired_tests import NO_VARIANCE, EffectSize, effect_size_at, least_p
 from cupel_measures.comparing.rank_correlation import (
     Correlation,
     TopicCorrelation,
@@ -46,8 +48,6 @@ FEW_TOPICS_BCA, FEW_TOPICS_SKEWED, FEW_TOPICS_SIMULTANEOUS = 25, 25, 10
 simultaneous tests."""
 MOST_TOPICS = 5
 """Number of topics with the largest differences that are listed for each pair."""
-UNJUDGED_GAP = 0.1
-"""Difference between the shares of unjudged documents above which a pair of systems gets a warning."""
 
 
 @dataclass(frozen=True)
@@ -139,18 +139,6 @@ class OrderAgreement:
     overlap: Correlation
 
 
-@dataclass(frozen=True)
-class UnjudgedGap:
-    """Two systems whose shares of unjudged documents differ by more than UNJUDGED_GAP.
-
-    The system with more unjudged documents may score lower for that reason alone.
-    """
-
-    unjudged: str
-    first: int
-    second: int
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonReport:
     """A comparison of systems; other fields refer to them by index in `systems`.
@@ -207,7 +195,7 @@ def compare(
         measures=compared,
         aspects=tuple(_aspect_differences(scores, measures, pairs, choices)),
         unjudged=unjudged,
-        unjudged_gaps=tuple(_unjudged_gaps(unjudged, pairs)),
+        unjudged_gaps=tuple(unjudged_gaps(unjudged, _means_by_unjudged(compared), pairs)),
         orders=tuple(_order_agreements(measures, matrices)) if len(systems) > 2 else (),
         warnings=tuple(_report_warnings(len(topics), compared, choices)),
     )
@@ -296,12 +284,13 @@ def _differences(
     choices: Choices,
 ) -> Iterator[Difference]:
     differences = pair_differences(values, pairs)
-    for (first, second), column, test in zip(pairs, differences.T, tests, strict=True):
+    shown = with_variance(differences, [test.interval for test in tests])
+    for (first, second), column, test, interval in zip(pairs, differences.T, tests, shown, strict=True):
         p, is_defined = test.corrected_p, undefined_reason(column) is None
         yield Difference(
             first=first,
             second=second,
-            difference=test.interval,
+            difference=interval,
             test=test.outcome,
             corrected_p=p,
             significant=p is not None and p <= choices.alpha,
@@ -421,18 +410,22 @@ def _aspect_differences(
     measure_of = {variant: measure for measure in measures for variant in measure.variants}
     for variant, measure in measure_of.items():
         differences = pair_differences(compared_values(scores[variant.measure], measure), pairs)
-        yield AspectDifferences(variant, _single_intervals(differences, choices))
+        bounds = with_variance(differences, _single_intervals(differences, choices))
+        yield AspectDifferences(variant, tuple(bounds))
 
 
 def _column_means(values: Floats) -> tuple[float, ...]:
     return tuple(math.fsum(column) / len(column) for column in values.T.tolist())
 
 
-def _unjudged_gaps(unjudged: Mapping[str, tuple[float, ...]], pairs: Sequence[Pair]) -> Iterator[UnjudgedGap]:
-    for text, shares in unjudged.items():
-        for first, second in pairs:
-            if abs(shares[first] - shares[second]) > UNJUDGED_GAP + CLOSE:
-                yield UnjudgedGap(text, first, second)
+def _means_by_unjudged(compared: Sequence[MeasureComparison]) -> dict[str, dict[str, list[float | None]]]:
+    """Return the means of every measure, by its `Unjudged` measure."""
+    means: dict[str, dict[str, list[float | None]]] = {}
+    for item in compared:
+        if item.measure.unjudged is not None:
+            by_text = means.setdefault(item.measure.unjudged, {})
+            by_text[item.measure.text] = [interval.value for interval in item.means]
+    return means
 
 
 def _order_agreements(
@@ -462,17 +455,16 @@ def _report_warnings(
     if least * (tests if is_holm else 1) > choices.alpha:
         correction = f" after Holm's correction over {tests} tests" if is_holm and tests > 1 else ""
         yield (
-            f"with {topics} topic{'s' * (topics != 1)} p of the {choices.test_name} test is at least "
+            f"with {topics} topic{'s' * (topics != 1)} p of {choices.test_in_words} is at least "
             f"{least:.4g}, so no difference can be significant at {choices.alpha:g}{correction}"
         )
     if choices.is_simultaneous and topics < FEW_TOPICS_SIMULTANEOUS:
         yield (
-            f"with fewer than {FEW_TOPICS_SIMULTANEOUS} topics "
-            f"the {choices.test_name} test is only approximate"
+            f"with fewer than {FEW_TOPICS_SIMULTANEOUS} topics {choices.test_in_words} is only approximate"
         )
     if choices.test_name == MAX_T and topics < FEW_TOPICS_SKEWED:
         yield (
-            f"with fewer than {FEW_TOPICS_SKEWED} topics a false finding of the {MAX_T} test is more likely "
+            f"with fewer than {FEW_TOPICS_SKEWED} topics a false finding of the max-T test is more likely "
             f"than {choices.alpha:g} if some runs have strongly skewed scores"
         )
     differences = [pair for comparison in comparisons for pair in comparison.differences]
@@ -481,10 +473,10 @@ def _report_warnings(
     contradictions = sum(
         excludes_zero(pair.difference) != pair.significant
         for pair in differences
-        if pair.difference.undefined != LATER_STEP
+        if pair.difference.undefined not in (LATER_STEP, NO_VARIANCE)
     )
     if contradictions and choices.level == 1 - choices.alpha:
-        cause = f"the {choices.test_name} test does not test the mean"
+        cause = f"{choices.test_in_words} compares {choices.compared_values}, not means"
         if choices.interval == "bca":
             cause = "BCa intervals do not invert the test and are not corrected"
         yield f"{contradictions} of {len(differences)} intervals contradict the test, because {cause}"

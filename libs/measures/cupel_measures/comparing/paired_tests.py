@@ -22,6 +22,7 @@ FAR = 1000.0
 EXACT_RANKS = 13
 """Number of topics up to which the p of Wilcoxon's test is exact for zero and tied differences too."""
 
+NO_VARIANCE = "the differences have no variance"
 ROUNDED = "the differences are equal on every topic except for rounding errors, so t is not reliable"
 
 
@@ -41,13 +42,13 @@ def t_test(
     outcome = _estimate(x, y, scale_warnings(scale, "the t-test"))
     if outcome.undefined is None and len(x) < 2:
         outcome = replace(outcome, undefined="there is only one topic")
-    elif outcome.undefined is None and _is_constant(x - y):
+    elif outcome.undefined is None and is_constant(x - y):
         outcome = replace(
             outcome, undefined="the difference is the same on every topic, so its variance is zero"
         )
     if outcome.undefined is not None:
         return outcome
-    if _is_constant((x - y) / np.abs(x - y).max()):
+    if is_constant((x - y) / np.abs(x - y).max()):
         outcome = replace(outcome, warnings=(*outcome.warnings, ROUNDED))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the outcome has the warning ROUNDED instead
@@ -181,8 +182,8 @@ def effect_size_at(first: Vector, second: Vector, confidence: float) -> EffectSi
     differences, n = x - y, len(x)
     if (reason := undefined_reason(x, y)) is not None:
         return EffectSize(None, undefined=reason)
-    if n < 2 or _is_constant(differences):
-        return EffectSize(None, undefined="the differences have no variance")
+    if n < 2 or is_constant(differences):
+        return EffectSize(None, undefined=NO_VARIANCE)
     if not confidence < 1:
         return EffectSize(None, undefined="with so few topics or replicates, no effect size can be excluded")
     value = float(mean(differences[:, None])[0]) / float(np.std(differences, ddof=1))
@@ -201,7 +202,7 @@ def _estimate(x: Floats, y: Floats, warnings: tuple[str, ...]) -> Outcome:
     return Outcome(n=len(x), estimate=float(mean((x - y)[:, None])[0]), warnings=warnings)
 
 
-def _is_constant(differences: Floats) -> bool:
+def is_constant(differences: Floats) -> bool:
     return bool(np.ptp(differences) < CLOSE)
 
 

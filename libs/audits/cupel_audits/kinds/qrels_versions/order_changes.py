@@ -22,7 +22,11 @@ from cupel_measures.model import Floats
 
 HSD_METHOD = "hsd"
 """The method of results that name none: earlier releases compared pairs by randomised Tukey HSD."""
-TITLES = {METHOD: "step-down max-T test", HSD_METHOD: "randomised Tukey HSD"}
+TITLES = {
+    METHOD: "step-down max-T test",
+    "max-t/1": "step-down max-T test",
+    HSD_METHOD: "randomised Tukey HSD",
+}
 READING = (
     "Runs that share a letter are not significantly different; the best run has the letter a. Both versions "
     "are tested with the same replicates, so differences between the versions are not due to the random "

@@ -147,9 +147,9 @@ class TopicsFindings:
             for measure, least in self.lasting.items()
             if least is not None
         ]
-        limit = f"a swap rate of at most {100 * self.error:g}%"
+        limit = f"an extrapolated swap rate of at most {100 * self.error:g}%"
         if not clauses:
-            return f"Differences of every size have a swap rate above {100 * self.error:g}%"
+            return f"The largest differences do not have {limit}"
         return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
 
     def _curves_title(self) -> str:
@@ -165,9 +165,9 @@ class TopicsFindings:
         if not same:
             return "No swap rate could be fitted"
         return (
-            f"The smallest differences by {first.measure} are reversed in {same[0].fitted:.0%} of "
-            f"comparisons with {same[0].topics} topic{'s' * (same[0].topics != 1)}, and in "
-            f"{same[-1].fitted:.0%} with {same[-1].topics}"
+            f"The fitted swap rate of the smallest differences by {first.measure} is {same[0].fitted:.0%} "
+            f"with {same[0].topics} topic{'s' * (same[0].topics != 1)}, and {same[-1].fitted:.0%} with "
+            f"{same[-1].topics}{' (extrapolated)' * same[-1].is_extrapolated}"
         )
 
     def _subsets_title(self) -> str:
@@ -198,25 +198,27 @@ class TopicsFindings:
         hard = name_first(self.about, result, lambda scores: (scores["median"], scores["mean"]))
         return f"Topics {hard} have the lowest median scores by {result['measure']}"
 
-    def advice(self, difference: float) -> Iterator[str]:
-        """Yield what to do. difference: the true difference that the t-test is to detect."""
+    def advice(self, difference: float, alpha: float) -> Iterator[str]:
+        """Yield what to do.
+
+        difference: the true difference that the t-test is to detect. alpha: its significance level.
+        """
         settled = [f"{least:g} ({name})" for name, least in self.lasting.items() if least]
         if settled:
             yield (
-                f"Do not draw conclusions from differences of means below {_join(settled)}: other topics "
-                "often reverse them."
+                f"Rely on a paired test for differences of means below {_join(settled, ' and ')}: for "
+                f"some of them, the extrapolated swap rate exceeds {100 * self.error:g}%."
             )
         topics = len(self.about.topics)
         scarce = [
-            (result["needed"], result["measure"])
+            f"{result['needed']} topics in total by {result['measure']}"
             for result in self.measures
             if (result.get("needed") or 0) > topics
         ]
         if scarce:
-            needed, measure = min(scarce)
             yield (
-                f"Create {needed} topics to detect a true difference of {difference:g} by {measure}; there "
-                f"are {topics}. {'' if len(scarce) == 1 else 'Other measures need more.'}".rstrip()
+                f"To detect a true difference of {difference:g} by a paired t-test at alpha {alpha:g} with "
+                f"power 0.8, use {_join(scarce, ', and ')}; there are {topics}."
             )
         zero = [
             (topic, result["measure"])

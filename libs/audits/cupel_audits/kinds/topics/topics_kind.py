@@ -153,7 +153,15 @@ class Topics(OverTopics):
     def report(self, about: SubjectSummary, by_trial: Mapping[int, TopicsResult]) -> AuditReport:
         measures = [result["measure"] for result in by_trial.values() if "measure" in result]
         draws = [result["draw"] for result in by_trial.values() if "draw" in result]
-        return report(about, draws, measures, self.error, self.difference, collect_warnings(measures))
+        return report(
+            about,
+            draws,
+            measures,
+            error=self.error,
+            difference=self.difference,
+            alpha=self.alpha,
+            warnings=collect_warnings(measures),
+        )
 
 
 def _default_sizes(topics: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from cupel_audits.analysis.power_tables import warn_of_undetectable
 from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, summarise_repeats
 from cupel_audits.kinds.topics.topics_findings import TopicsFindings, name_first, sufficient, zero_topics
 from cupel_audits.kinds.topics.topics_tables import (
@@ -31,7 +32,7 @@ READING = (
     "chance.",
     "Topics are selected with all scores known, so they order these runs well and may order other runs worse "
     "(Guiver et al., TOIS 2009). The result shows how many topics could have been saved. It does not show "
-    f"which topics to create. {STRONG_IN_PAIRS} if no scores are tied.",
+    f"which topics to create. {STRONG_IN_PAIRS}.",
     "A topic on which all runs score 0 has no relevant document, or none that any run retrieved. It lowers "
     "the means of all runs alike. A topic with a low tau orders the runs differently from all topics.",
 )
@@ -46,8 +47,10 @@ def report(
     about: SubjectSummary,
     draws: Draws,
     measures: Sequence[MeasureTopics],
+    *,
     error: float,
     difference: float,
+    alpha: float,
     warnings: tuple[str, ...],
 ) -> AuditReport:
     """Return the report on the draws and measures that are done."""
@@ -82,8 +85,15 @@ def report(
         plots=findings.plots,
         reading=READING,
         undefined=tuple(_undefined(draws, lasting, measures, error)),
-        warnings=warnings,
-        actions=tuple(findings.advice(difference)),
+        warnings=(
+            *warnings,
+            *(
+                sentence
+                for result in defined.values()
+                for sentence in warn_of_undetectable(result["measure"], result["detectable"])
+            ),
+        ),
+        actions=tuple(findings.advice(difference, alpha)),
     )
 
 
@@ -185,8 +195,8 @@ def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, er
     if least is not None:
         size = f"a difference of means of {least:g} or more" if least else "a difference of means of any size"
         yield (
-            f"{measure}: with {len(about.topics)} topics, {size} is reversed on another sample of topics "
-            f"at a swap rate of at most {100 * error:g}% (extrapolated)."
+            f"{measure}: with {len(about.topics)} topics, {size} is estimated to be reversed by at "
+            f"most {100 * error:g}% of other topic sets (extrapolated)."
         )
 
 
@@ -213,19 +223,26 @@ def _subset_sentences(
 
 def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterator[str]:
     measure, enough, number = result["measure"], sufficient(result["chosen"]), len(result["chosen"])
-    order = f"the runs as all {len(about.topics)} do"
-    if enough is not None:
-        topics = "1 selected topic orders" if enough == 1 else f"{enough} selected topics order"
-        yield f"{measure}: {topics} {order} (tau of {STRONG} or more)."
-    elif (last := result["chosen"][-1][1]) is not None:
-        yield f"{measure}: {number} selected topics do not order {order}; their tau is {last:.3f}."
+    number = number if enough is None else enough
+    tau = result["chosen"][number - 1][1]
+    if tau is not None:
+        topics = "1 topic" if number == 1 else f"{number} topics"
+        yield (
+            f"{measure}: tau of {topics}, selected for these runs, with the order by all "
+            f"{len(about.topics)} is {tau:.3f}."
+        )
 
 
 def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, difference: float) -> Iterator[str]:
     """Yield sentences on the difference that the t-test detects, and on hard topics."""
     if result is None:
         return
-    if result["detectable"] is not None:
+    if any(warn_of_undetectable(result["measure"], result["detectable"])):
+        yield (
+            f"{result['measure']}: a paired t-test on {len(about.topics)} topics detects no possible true "
+            "difference with power 0.8."
+        )
+    elif result["detectable"] is not None:
         needed = "more than a million" if result["needed"] is None else result["needed"]
         given = f"; a true difference of {difference:g} needs {needed} topics" if result["usual"] else ""
         yield (

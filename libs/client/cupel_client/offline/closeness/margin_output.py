@@ -69,7 +69,7 @@ def margin_data(result: MarginResult | None, measure: str, pair: int) -> dict[st
         return {}
     outcome = result.outcomes[measure][pair] if measure in result.outcomes else None
     tests = None if outcome is None else outcome.tests
-    low, high = (None, None) if tests is None else map(_finite, tests.interval)
+    low, high = _bounds(outcome)
     data = {
         "margin": None if outcome is None else outcome.margin,
         "margin_verdict": None if outcome is None else outcome.verdict,
@@ -86,8 +86,12 @@ def margin_data(result: MarginResult | None, measure: str, pair: int) -> dict[st
     return data | (_posterior_data(outcome) if result.bayes else {})
 
 
-def _finite(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None
+def _bounds(outcome: MarginOutcome | None) -> tuple[float | None, float | None]:
+    """Return the finite bounds of the interval; without variance, there are none."""
+    if outcome is None or outcome.tests is None or outcome.posterior is None:
+        return None, None
+    low, high = outcome.tests.interval
+    return low if math.isfinite(low) else None, high if math.isfinite(high) else None
 
 
 def _posterior_data(outcome: MarginOutcome | None) -> dict[str, float | None]:
@@ -179,10 +183,10 @@ def _format_difference(outcome: MarginOutcome) -> str:
 
 
 def _format_interval(outcome: MarginOutcome) -> str:
-    if outcome.tests is None:
-        return UNDEFINED
-    low, high = outcome.tests.interval
-    return f"[{decimal(low, '+')}, {decimal(high, '+')}]" if math.isfinite(low) else "unbounded"
+    low, high = _bounds(outcome)
+    if low is None or high is None:
+        return UNDEFINED if outcome.posterior is None else "unbounded"
+    return f"[{decimal(low, '+')}, {decimal(high, '+')}]"
 
 
 def _format_probability(outcome: MarginOutcome, region: str) -> str:

@@ -179,6 +179,16 @@ def _print_improvements(result: SameSystemResult) -> None:
         "reproduced / original improvement (1: the improvements are equal). DeltaRI: difference of the "
         "relative improvements (0: they are equal). A value is undefined where the divisor is 0."
     )
+    worse = [
+        text
+        for text, item in result.measures.items()
+        if item.improvements is not None and item.improvements.original <= 0
+    ]
+    if worse:
+        caption += (
+            f"\nBy {', '.join(map(printable, worse))}, the original does not improve on its baseline, so the "
+            "effect ratio and DeltaRI do not show whether an improvement was reproduced."
+        )
     show_blocks(
         ["measure"],
         [[measure] for measure in result.measures],

@@ -72,6 +72,14 @@ class ComparisonResult:
             return self.confidence
         return self.confidence.replace("interval", "simultaneous interval")
 
+    @property
+    def shows_intervals(self) -> bool:
+        """Return whether tables show intervals of differences of means.
+
+        They would contradict verdicts of a test that compares ranks or signs.
+        """
+        return self.compared.choices.tests_means
+
     def pair(self, first: int, second: int) -> tuple[str, str]:
         """Return the names of two runs."""
         return self.compared.systems[first], self.compared.systems[second]
@@ -106,14 +114,16 @@ class ComparisonResult:
         uneven = self.compared.unjudged_gaps
         for pair in uneven[:SHORT]:
             shares = self.compared.unjudged[pair.unjudged]
-            more, less = sorted((pair.first, pair.second), key=lambda place: -shares[place])
-            name, other = self.compared.systems[more], self.compared.systems[less]
+            name, other = self.pair(pair.first, pair.second)
             yield (
-                f"{pair.unjudged} is {percent(shares[more])} for {name} and {percent(shares[less])} for "
-                f"{other}; {name} may score lower only because more of its documents are unjudged"
+                f"{pair.unjudged} is {percent(shares[pair.first])} for {name} and "
+                f"{percent(shares[pair.second])} for {other}; {name} may score lower by "
+                f"{', '.join(pair.measures)} because more of its documents are unjudged"
             )
-        if len(uneven) > SHORT:
-            yield f"{len(uneven) - SHORT} more pairs of runs have unequal shares of unjudged documents"
+        pairs = {frozenset((pair.first, pair.second)) for pair in uneven}
+        more = len(pairs - {frozenset((pair.first, pair.second)) for pair in uneven[:SHORT]})
+        if more:
+            yield f"this also applies to {more} more pair{'s' * (more > 1)} of runs"
 
 
 def percent(share: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cupel_client.best_sets import outside_sentence
 from cupel_client.offline.closeness.margin_output import print_margins
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
@@ -23,6 +24,8 @@ from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, C
 UNDEFINED = "undefined"
 MOST_NAMES = 10
 """Largest number of runs of the best set that a sentence names; the table marks all."""
+CONTRADICT = "intervals contradict the test"
+"""Part of the warning about intervals that tables do not show."""
 BEST_TEST = "multiple comparisons with the best"
 EQUAL_SPREADS = " It assumes that all systems have equal spreads"
 ASSUMPTIONS = {
@@ -54,7 +57,10 @@ def print_tables(result: ComparisonResult) -> None:
         click.echo()
     print_margins(result.margins, result.compared.systems, result.compared.pairs)
     _print_orders(result)
-    for line in (*_method(result), *(f"note: {warning}" for warning in result.printed_warnings())):
+    warnings = (
+        item for item in result.printed_warnings() if result.shows_intervals or CONTRADICT not in item
+    )
+    for line in (*_method(result), *(f"note: {warning}" for warning in warnings)):
         click.echo(printable(line))
 
 
@@ -86,10 +92,8 @@ def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iter
     if comparison.friedman is not None:
         yield _friedman_sentence(comparison.friedman, result.compared.choices)
     if comparison.groups:
-        choices = result.compared.choices
-        test = TITLES[choices.test_name if choices.is_simultaneous else MAX_T]
-        yield f"Runs that share a letter are not significantly different ({test}, alpha {choices.alpha:g})."
         yield _best_set_sentence(result, comparison)
+        yield from _outside_best_set(result, comparison)
     if comparison.groups_undefined is not None:
         yield f"groups are undefined: {comparison.groups_undefined}"
     yield from _reasons(
@@ -115,37 +119,53 @@ def _friedman_sentence(test: FriedmanTest, choices: Choices) -> str:
 
 
 def _best_set_sentence(result: ComparisonResult, comparison: MeasureComparison) -> str:
-    names, alpha = (
-        [result.compared.systems[place] for place in comparison.best_set],
-        result.compared.choices.alpha,
-    )
+    names = [result.compared.systems[place] for place in comparison.best_set]
+    confidence = f"with {100 * (1 - result.compared.choices.alpha):.10g}% confidence"
     if len(names) == 1:
-        return f"{names[0]} is significantly better than every other run ({BEST_TEST}, alpha {alpha:g})."
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        return f"{names[0]} is the best run, {confidence}."
     return (
-        f"{len(names)} of {len(result.compared.systems)} runs are not significantly worse than the best, "
-        f"which is one of them ({BEST_TEST}, alpha {alpha:g}): {', '.join(names[:MOST_NAMES])}{more}."
+        f"{len(names)} of {len(result.compared.systems)} runs are not significantly worse than the best; "
+        f"{confidence}, the best is one of them: {_listed(names)}."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{', '.join(names[:MOST_NAMES])}{more}"
+
+
+def _outside_best_set(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
+    """Yield a sentence on runs that only the best set excludes."""
+    means = [interval.value or 0.0 for interval in comparison.means]
+    groups = [set(numbers) for numbers in comparison.groups]
+    names = [
+        name
+        for place, name in enumerate(result.compared.systems)
+        if place not in comparison.best_set
+        and all(groups[place] & groups[other] for other, mean in enumerate(means) if mean > means[place])
+    ]
+    if names:
+        yield outside_sentence(_listed(names), len(names), "run")
 
 
 def _print_differences(result: ComparisonResult, comparison: MeasureComparison) -> None:
     names, keys = _keys(result)
     differences = comparison.differences
-    columns: list[Column] = [
-        ("difference", [_format_signed(pair.difference.value) for pair in differences]),
-        (result.difference_heading, [_format_interval(pair.difference, "+") for pair in differences]),
-    ]
+    columns: list[Column] = [("difference", [_format_signed(pair.difference.value) for pair in differences])]
+    if result.shows_intervals:
+        bounds = [_format_interval(pair.difference, "+") for pair in differences]
+        columns.append((result.difference_heading, bounds))
     choices = result.compared.choices
     if not choices.is_simultaneous:
         columns.append(("p", [_format_p(pair.test.p) for pair in differences]))
     if choices.correction_name != NO_CORRECTION and (result.compared.tests > 1 or choices.is_simultaneous):
         columns.append(("corrected p", [_format_p(pair.corrected_p) for pair in differences]))
     columns += [
-        ("effect size", [_format_effect(pair) for pair in differences]),
+        ("effect size", [_format_effect(pair, result.shows_intervals) for pair in differences]),
         ("higher/same/lower", [_format_counts(pair) for pair in differences]),
         ("verdict", [_format_verdict(pair) for pair in differences]),
     ]
-    if comparison.detectable is not None and not all(pair.significant for pair in differences):
+    if _shows_detectable(comparison):
         least = _format_number(comparison.detectable)
         columns.append(("detectable", ["" if pair.significant else least for pair in differences]))
     show_blocks(names, keys, columns, caption="\n".join(_difference_notes(result, comparison)))
@@ -163,7 +183,7 @@ def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
-    compared, alpha = result.compared, result.compared.choices.alpha
+    alpha = result.compared.choices.alpha
     significant = sum(pair.significant for pair in comparison.differences)
     at = f"significant at {alpha:g}{result.correction()}"
     if len(comparison.differences) == 1:
@@ -171,30 +191,32 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
             yield f"The difference is {'' if significant else 'not '}{at}."
     else:
         yield f"{significant} of {len(comparison.differences)} differences are {at}."
-    if comparison.detectable is not None and significant < len(comparison.differences):
-        yield (
-            f"With {_counted(len(compared.topics), 'topic')}, a paired t-test at {alpha:g} (a single test) "
-            f"detects a true difference of {_format_number(comparison.detectable)} with power 0.8, and "
-            "smaller ones less often."
-        )
+    if not result.shows_pairs and _shows_detectable(comparison):
+        yield f"Detectable difference: {_format_number(comparison.detectable)}."
     names = [_pair_name(result, pair) for pair in comparison.differences]
-    for subject, reasons in _undefined_values(comparison, shows_pairs=result.shows_pairs).items():
+    for subject, reasons in _undefined_values(result, comparison).items():
         yield from _reasons(subject, list(zip(names, reasons, strict=True)))
 
 
-def _undefined_values(comparison: MeasureComparison, *, shows_pairs: bool) -> dict[str, list[str | None]]:
+def _shows_detectable(comparison: MeasureComparison) -> bool:
+    return comparison.detectable is not None and not all(pair.significant for pair in comparison.differences)
+
+
+def _undefined_values(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, list[str | None]]:
     """Return the reasons why values of pairs are undefined, by kind of value.
 
     Each list has an item for every pair. A summary shows no intervals, so it needs no reasons for them.
     """
     differences = comparison.differences
     p = {"p is": [pair.test.undefined for pair in differences]}
-    if not shows_pairs:
+    if not result.shows_pairs:
         return p
+    values = p | {"the effect size is": [_effect_reason(pair, has_value=False) for pair in differences]}
+    if not result.shows_intervals:
+        return values
     return {
         "the interval of the difference is": [pair.difference.undefined for pair in differences],
-        **p,
-        "the effect size is": [_effect_reason(pair, has_value=False) for pair in differences],
+        **values,
         "the interval of the effect size is": [_effect_reason(pair, has_value=True) for pair in differences],
     }
 
@@ -306,10 +328,40 @@ def _method(result: ComparisonResult) -> Iterator[str]:
     if choices.is_simultaneous:
         family = f"corrected over {pairs} for each measure"
     yield f"p: {TITLES[test]}, two-sided{sampling}; {family}.{assumption}"
-    if compared.measures[0].groups and test not in (MAX_T, HSD):
-        inferred = "Best set" if choices.is_simultaneous else "Groups and best set"
-        replicates = f"{choices.group_replicates:,} random assignments of signs, seed {choices.seed}"
-        yield f"{inferred}: {TITLES[MAX_T]}, {replicates}."
+    if not result.shows_intervals and result.shows_pairs:
+        yield (
+            f"{_capitalised(choices.test_in_words)} compares {choices.compared_values}, so intervals of "
+            "differences of means are not shown. Add --test max-t or --test t for them."
+        )
+    if any(_shows_detectable(comparison) for comparison in compared.measures):
+        yield _detectable_sentence(result)
+    if any(comparison.groups for comparison in compared.measures):
+        yield from _group_methods(choices)
+
+
+def _detectable_sentence(result: ComparisonResult) -> str:
+    compared = result.compared
+    systems = len(compared.systems)
+    spread = f", at the spread pooled over all {systems * (systems - 1) // 2:,} pairs" if systems > 2 else ""
+    return (
+        f"Detectable: with {_counted(len(compared.topics), 'topic')}, a paired t-test at "
+        f"{compared.choices.alpha:g} (a single test) detects this true difference with power 0.8{spread}, "
+        "and smaller ones less often."
+    )
+
+
+def _group_methods(choices: Choices) -> Iterator[str]:
+    """Yield how groups and best sets are determined."""
+    test = TITLES[choices.test_name if choices.is_simultaneous else MAX_T]
+    yield f"Runs that share a letter are not significantly different ({test}, alpha {choices.alpha:g})."
+    replicates = f"{choices.group_replicates:,} random assignments of signs, seed {choices.seed}"
+    inferred = "Best set" if choices.is_simultaneous else "Groups and best set"
+    sampling = "" if choices.test_name == MAX_T else f" from the {TITLES[MAX_T]}, {replicates}"
+    yield f"{inferred}: {BEST_TEST} (alpha {choices.alpha:g}){sampling}."
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _interval_method(result: ComparisonResult) -> str:
@@ -359,10 +411,10 @@ def _format_letters(groups: Sequence[int]) -> str:
     return " ".join(map(letters, groups))
 
 
-def _format_effect(pair: Difference) -> str:
+def _format_effect(pair: Difference, shows_interval: bool) -> str:
     if pair.effect.value is None:
         return UNDEFINED
-    if pair.effect.interval is None:
+    if pair.effect.interval is None or not shows_interval:
         return f"{pair.effect.value:+.2f}"
     low, high = pair.effect.interval
     return f"{pair.effect.value:+.2f} [{low:+.2f}, {high:+.2f}]"

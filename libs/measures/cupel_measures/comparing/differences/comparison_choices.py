@@ -7,13 +7,25 @@ from typing import Literal
 from cupel_measures.comparing.corrections import CORRECTIONS
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import FLIPS, REPLICATES, check_confidence
-from cupel_measures.comparing.simultaneous.blocked_ranks import RANK_TESTS
+from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI, RANK_TESTS
 
 Pair = tuple[int, int]
 NO_CORRECTION = "none"
 MAX_T, HSD = "max-t", "hsd"
 SIMULTANEOUS = (MAX_T, HSD, *RANK_TESTS)
 """Tests of all pairs by one measure at once, which correct p themselves."""
+TESTS_OF_MEANS = ("randomisation", "t", MAX_T, HSD)
+"""Tests of mean differences; the others compare signs or ranks."""
+_NAMES = {
+    MAX_T: "the max-T test",
+    HSD: "randomised Tukey HSD",
+    NEMENYI: "Nemenyi's test",
+    CONOVER: "Conover's test",
+    ALIGNED_RANKS: "Nemenyi's test of aligned ranks",
+    "t": "the t-test",
+    "wilcoxon": "Wilcoxon's test",
+}
+_COMPARED = {"wilcoxon": "signed ranks", "sign": "signs", ALIGNED_RANKS: "mean aligned ranks"}
 INTERVALS = ("t", "bca")
 """Kinds of intervals; the first is the default."""
 IntervalKind = Literal["t", "bca"]
@@ -81,6 +93,21 @@ class Choices:
     def is_rank_test(self) -> bool:
         """Return whether the test compares mean ranks, with topics as blocks."""
         return self.test_name in RANK_TESTS
+
+    @property
+    def tests_means(self) -> bool:
+        """Return whether the test is one of mean differences."""
+        return self.test_name in TESTS_OF_MEANS
+
+    @property
+    def test_in_words(self) -> str:
+        """Name of the test in a sentence, such as "the max-T test"."""
+        return _NAMES.get(self.test_name, f"the {self.test_name} test")
+
+    @property
+    def compared_values(self) -> str:
+        """Values that the test compares, such as "mean ranks"."""
+        return "means" if self.tests_means else _COMPARED.get(self.test_name, "mean ranks")
 
     @property
     def correction_name(self) -> str:

@@ -21,7 +21,7 @@ from cupel_measures.comparing.corrections import CORRECTIONS
 from cupel_measures.comparing.differences.comparison_choices import HSD, NO_CORRECTION, Choices, Pair
 from cupel_measures.comparing.differences.inverted_randomisation import randomisation_interval
 from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, scale_warnings, undefined_reason
-from cupel_measures.comparing.paired_tests import TESTS
+from cupel_measures.comparing.paired_tests import NO_VARIANCE, TESTS, is_constant
 from cupel_measures.comparing.resampling import Interval, intervals, randomisations
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, rank_test
 from cupel_measures.comparing.simultaneous.max_t import MaxT, agreeing_bounds, limited_p, max_t
@@ -183,6 +183,19 @@ def _agreeing(
 def excludes_zero(interval: Interval) -> bool:
     """Return whether both bounds are on the same side of 0."""
     return interval.low is not None and interval.high is not None and (interval.low > 0 or interval.high < 0)
+
+
+def with_variance(differences: Floats, bounds: Sequence[Interval]) -> list[Interval]:
+    """Return the intervals, undefined where the differences have no variance.
+
+    differences: float64[topics, pairs].
+    """
+    return [
+        Interval(interval.value, None, None, NO_VARIANCE)
+        if interval.low is not None and is_constant(column)
+        else interval
+        for column, interval in zip(differences.T, bounds, strict=True)
+    ]
 
 
 def _bounded(value: float | None, low: float, high: float) -> Interval:
