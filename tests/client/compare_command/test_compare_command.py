@@ -300,6 +300,13 @@ class TestDegenerateInput:
             assert ("The difference is not significant" in printed) == (undefined is None)
             assert "nan" not in printed.lower()
 
+    def test_identical_runs_have_no_interval_with_a_margin(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "twin.txt", "-m", "RR", "--margin", "0.1")
+        [data] = pairs(*arguments)
+        assert (data["low"], data["margin_low"], data["margin_high"]) == (None, None, None)
+        [line] = re.findall(r"^.* twin\.txt .* 0\.1 .*$", cupel(*arguments).stdout, re.M)
+        assert "undefined" in line
+
     def test_single_topic_gives_undefined_intervals_and_groups(self, folder: Path) -> None:
         (folder / "one.txt").write_text("q02 0 a 1\nq02 0 n1 0\n")
         arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
