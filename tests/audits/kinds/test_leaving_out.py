@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cupel_audits.analysis.left_out_tables import FairnessRow, advise
 from cupel_audits.analysis.run_orders import ranks
 from cupel_audits.declarations import AuditError, read_audit
 from cupel_measures.catalogue.parser import parse
@@ -247,24 +246,6 @@ def test_equal_scores_leave_tau_undefined() -> None:
     assert report.numbers["tau(AP)"] is None
     assert report.verdict[2] == "AP: undefined because all runs have the same score."
     assert report.undefined == ("tau of AP: all runs have the same score",)
-
-
-def fairness_row(measure: str, worst: int, places: float) -> FairnessRow:
-    return FairnessRow(
-        measure=measure, tau=1.0, least=1.0, places=places, worst=worst, run="one", change=0.0, greatest=0.0
-    )
-
-
-def test_advice_names_the_measure_with_the_fewest_lost_ranks() -> None:
-    rows = [fairness_row("AP", 2, 1.5), fairness_row("P@5", 1, 0.75), fairness_row("RR", 1, 0.25)]
-    assert list(advise(rows, [], True, "run"))[1:] == [
-        "Compare such a run by RR: it loses the fewest ranks by this measure."
-    ]
-
-
-def test_advice_names_no_measure_if_all_lose_the_same_rank() -> None:
-    rows = [fairness_row("AP", 1, 0.5), fairness_row("P@5", 1, 0.25)]
-    assert not any("Compare such a run" in sentence for sentence in advise(rows, [], True, "run"))
 
 
 def test_unjudged_share_without_retrieved_documents_is_undefined() -> None:
