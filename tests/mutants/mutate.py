@@ -31,8 +31,11 @@ AUDITS = (
     "tests/audits/hand_worked",
     "tests/audits/kinds",
     "tests/audits/test_every_kind.py",
+    "tests/audits/test_execution.py",
     "tests/audits/test_intervals.py",
     "tests/audits/test_judging.py",
+    "tests/audits/test_report.py",
+    "tests/audits/test_subject.py",
 )
 """The quick tests of audits."""
 

@@ -95,6 +95,12 @@ def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> No
         del step["pooled"]
     stored = reported("incomplete", subject, parameters, trials)
     assert stored.tables == report.tables
+    without = subject_of(qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS), lists(RANKINGS), "P@2")
+    old = {
+        n: [{**step, "pooled": False} for step in trial]
+        for n, trial in trials_of("incomplete", without, parameters).items()
+    }
+    assert reported("incomplete", without, parameters, old).warnings == ()
     assert stored.warnings == (
         "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents from the pool "
         "together with their judgments. The measure is therefore underestimated; run the audit again",

@@ -97,6 +97,15 @@ def test_rankings_are_orders_of_aspects_and_three_more(two_topics: AuditSubject)
     assert len(names) == 3 * 2 * 1 + 3
 
 
+def test_six_aspects_have_bounds_and_seven_have_none() -> None:
+    for number, rankings in ((6, 720 + 3), (7, 0)):
+        qrels = qrels_of({scale(1, f"a{place}"): {"t": {"x": 1}} for place in range(number)})
+        runs = {name: {"t": ranked("x")} for name in ("one", "two")}
+        subject = subject_of(qrels, runs, "CAM(of=AP)", top=5)
+        report = reported("aspects", subject, None, trials_of("aspects", subject, only=[0]))
+        assert len(report.table("strategies").rows) == rankings
+
+
 def test_bound_is_1_if_aspects_agree() -> None:
     same = qrels_of({scale(2, "a"): {"t": {"x": 2, "y": 1}}, scale(2, "b"): {"t": {"x": 2, "y": 1}}})
     runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}

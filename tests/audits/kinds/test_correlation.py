@@ -187,3 +187,7 @@ def test_subjects_without_a_pair_are_refused() -> None:
     assert not problems("correlation", subject_of(*two_aspects(), "AP"))
     qrels, runs = board(topics=1)
     assert len(problems("correlation", subject_of(qrels, {"a": runs["run0"]}, "AP P@5"))) == 2
+
+
+def test_two_topics_are_enough() -> None:
+    assert problems("correlation", subject_of(*board(topics=2), "AP P@5")) == []

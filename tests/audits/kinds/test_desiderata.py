@@ -1,5 +1,7 @@
 """Tests of the audit kind `desiderata`."""
 
+import re
+
 import pytest
 
 from cupel_audits.kinds.desiderata.desiderata_checks import CHECKS
@@ -98,6 +100,17 @@ def test_counterexample_is_described_in_one_cell() -> None:
     assert lists[0].startswith("no error, high labels: relevance ")
     assert lists[0].endswith(": 1.000000")
     assert (row["share"], row["failing"], row["instances"]) == (0.0, 200, 200)
+
+
+def test_counterexample_gives_the_factors_of_scaled_labels() -> None:
+    """D6 multiplies the labels of both aspects of the second list by 2, 3, 4 or 5."""
+    place, dcg, factors = list(CHECKS).index("D6"), subject("CAM(of=DCG)"), set()
+    for seed in range(12):
+        trials = trials_of("desiderata", dcg, {"instances": 1}, seed=seed, only=[place])
+        plain, scaled = trials[place]["example"]
+        assert "times" not in plain["labels"]
+        factors |= set(re.findall(r"\(times (\d)\)", scaled["labels"]))
+    assert factors == set("2345")
 
 
 def test_all_measures_are_tested_on_the_same_lists() -> None:

@@ -136,3 +136,4 @@ def test_removed_documents_stay_in_the_pool(parameters: dict[str, object]) -> No
     )
     report = audited("downsampling", subject, {"ratios": [50], "repeats": 3, **parameters})
     assert report.table("points").column("score") == [pytest.approx((1 + 3 / 4) / 2, abs=1e-4)]
+    assert not any("infAP" in warning for warning in report.warnings)

@@ -196,6 +196,7 @@ def test_pool_depth_reports_the_depths_that_are_done() -> None:
     audit, trials = read_audit("pool_depth"), trials_of("pool_depth", subject, only=[7, 2])
     report = audit.report(subject.about, dict(sorted(trials.items())))
     assert report.table("points").column("depth") == [8, 3]
+    assert audit.report(subject.about, {2: trials[2]}).table("points").column("depth") == [3]
 
 
 def test_count_removed_gives_the_hand_worked_numbers() -> None:

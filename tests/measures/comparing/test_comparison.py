@@ -272,6 +272,8 @@ class TestDegenerate:
         # 2 / 2^6 = 0.03
         alone = report(scores(topics=6)[:, :2], choices=Choices(test="sign", correction="none"))
         assert not any("no difference can be" in warning for warning in alone.warnings)
+        exact = report(scores(topics=6)[:, :2], choices=Choices(test="sign", correction="none", alpha=2**-5))
+        assert not any("no difference can be" in warning for warning in exact.warnings)
         several = report(scores(topics=8), choices=Choices(all_pairs=True, test="sign"))
         # 2 / 2^8 = 0.0078, and six tests
         assert not any("no difference can be" in warning for warning in several.warnings)

@@ -311,3 +311,8 @@ class TestDegenerate:
         assert max_t(made([0, 1]), scale="ordinal", replicates=9).warnings == (
             "the max-T test needs an interval scale, but the measure has an ordinal scale",
         )
+
+    def test_difference_above_the_tolerance_is_not_a_rounding_error(self) -> None:
+        """The tolerance for scores up to 1 is 1e-12."""
+        for difference, t in ((0.5e-12, 0.0), (1.5e-12, -math.inf)):
+            assert max_t([[0.0, difference]] * 3, replicates=B).t.tolist() == [t]

@@ -310,3 +310,15 @@ def test_confidence_is_limited_by_the_number_of_replicates(confidence: float) ->
             ask()
     with pytest.raises(ValueError, match=r"confidence must be at most 0\.99 with 100 replicates"):
         intervals(x[:, None], confidence=0.995, replicates=100)
+
+
+def test_deviations_within_the_tolerance_are_constant_scores() -> None:
+    """The tolerance is 1e-12 for means up to 1, and relative to larger means."""
+    for values, is_constant in (
+        ([1e-12, -1e-12], True),
+        ([1.5e-12, -1.5e-12], False),
+        ([3 + 2e-12, 3 - 2e-12], True),
+        ([3 + 4e-12, 3 - 4e-12], False),
+    ):
+        [interval] = t_intervals(np.array(values)[:, None])
+        assert (interval.low == interval.high) == is_constant, values

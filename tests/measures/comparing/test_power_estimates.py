@@ -95,6 +95,11 @@ def test_interval_of_a_difference_equals_the_hand_worked_interval() -> None:
     assert (interval.value, interval.low, interval.high) == pytest.approx((20, -170, 210))
 
 
+def test_equal_numbers_of_pairs_on_each_sample_give_no_interval_width() -> None:
+    interval = power_difference((6, 4), (list(range(41)), list(range(41))), 10)
+    assert (interval.value, interval.low, interval.high) == (20, 20, 20)
+
+
 def test_interval_is_subtracted_from_the_difference() -> None:
     """With deviations of -1, -1, -1 and 3 points, the long upper tail becomes the lower tail."""
     interval = power_difference((5, 5), ([0, 0, 0, 4], [0, 0, 0, 0]), 100, confidence=0.999)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from cupel_measures.comparing.agreement import agreement, label_agreement
 from cupel_measures.comparing.all_pairs import anova
@@ -39,6 +40,15 @@ class TestSizes:
         assert result is not None
         assert power(result, 0.04, 50) == pytest.approx(0.8, abs=1e-6)
         assert topics_needed(result * (1 + 1e-9), 0.04) == 50
+
+    def test_smallest_difference_of_many_topics_is_exact(self) -> None:
+        """With a million topics, t has a normal distribution: (1.959964 + 0.841621) / 1000 for variance 1."""
+        expected = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / 1000
+        assert smallest_difference(1.0, 10**6) == pytest.approx(expected, rel=2e-6)
+        assert power(smallest_difference(1.0, 10**6) or 0, 1.0, 10**6) == pytest.approx(0.8, abs=1e-9)
+
+    def test_two_topics_without_variance_reach_full_power(self) -> None:
+        assert topics_needed(0.1, 0.0, target_power=1.0) == 2
 
     def test_pooled_variance_is_twice_the_error_of_the_anova(self) -> None:
         scores = np.random.default_rng(2).random((9, 5))
