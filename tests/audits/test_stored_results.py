@@ -10,7 +10,7 @@ were written at commit fb9622d with this command:
     PYTHONPATH=tests python tests/support/stored_audits.py tests/audits/stored_results.json.gz
 
 New kinds were added later. Kinds whose method changed were recorded again, and keep their older results under
-the names of OLDER.
+the names of OLDER. Tables with a tau over repeats were updated when the bounds of its interval were clipped.
 
 To add a new kind, add it to `OPTIONS` of tests/support/stored_audits.py, and run the command with the name of
 the kind as the last argument.

@@ -118,12 +118,13 @@ def test_report_equals_the_hand_worked_report() -> None:
     assert_report(
         report,
         verdict=[
-            "P@1: 2 of 4 runs are on the Pareto front of the aspects: r1 and r2. Tau between the aspects is "
+            "P@1: 2 of 4 runs are on the Pareto front of the aspects (by observed means, untested): r1 "
+            "and r2. Tau between the aspects is "
             "0.58 (the orders by relevance and by quality).",
             "Of 6 pairs of runs, aggregates disagree on the order of 0 (0.0%) with P@1.",
             f"{MM}: the best ranking found scores below 0.9 on 1 of 2 topics (no other average has more); on "
             "1 of these, an aspect has no document above the lowest label. The lowest score of a best "
-            "ranking is 0.00, on topic 2.",
+            "ranking found is 0.00, on topic 2.",
             f"Zero-aspect documents among the first judged documents of the best runs: highest by {MM} "
             f"(50.0%), lowest by {CAM} (0.0%).",
             "Mean sum of the labels of a document of the best runs at ranks 1-1: 0.50 by every measure.",

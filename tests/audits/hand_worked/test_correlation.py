@@ -117,9 +117,11 @@ def test_report_equals_the_hand_worked_report() -> None:
     assert_report(
         report,
         verdict=[
-            "The order of runs differs between P@1 and P@2 (tau 0.80 overall, 0.50 by topic; r3 moves most, "
+            "By these topics, the order of runs differs between P@1 and P@2 (tau 0.80 overall, 0.50 by "
+            "topic; r3 moves most, "
             "from rank 3.5 to 2.5).",
-            f"The order of runs differs most between P@1 and {Q1} (tau 0.52 overall, 0.00 by topic; r3 moves "
+            f"By these topics, the order of runs differs most between P@1 and {Q1} (tau 0.52 overall, 0.00 "
+            "by topic; r3 moves "
             "most, from rank 3.5 to 2).",
             f"It differs least between P@2 and {Q2} (tau 0.77 overall, 0.29 by topic; r1 moves most, from "
             "rank 1 to 2). Of 2 pairs of aspects, 0 have a tau of 0.9 or more.",

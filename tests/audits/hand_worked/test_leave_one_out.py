@@ -95,10 +95,10 @@ RUN_TABLES: Mapping[str, ExpectedTable] = {
 
 
 RUN_VERDICT = (
-    "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.25 or less on "
-    "average.",
-    "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on "
-    "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
+    "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2); on average 0.25 by P@2.",
+    "P@2: unfair to runs from outside the pool by the convention of Cupel. A run that is left "
+    "out loses 0.25 of 4 ranks on average "
+    "and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
     "is 0.865 on average and at least 0.548.",
     "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
     "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
@@ -183,14 +183,14 @@ TEAM_TABLES: Mapping[str, ExpectedTable] = {
 
 
 TEAM_VERDICT = (
-    "A run whose team is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.00 or less "
-    "on average.",
-    "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
-    "average and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
+    "A run whose team is left out of the pool loses at most 1 of 4 ranks (two by P@2); on average 0.00 "
+    "by P@2.",
+    "P@2: unfair to teams from outside the pool by the convention of Cupel. A run whose team is "
+    "left out loses 0.00 of 4 ranks on average "
+    "and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
     "order is 0.730 on average and at least 0.548.",
     "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
-    "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
-    "4; in 0 of 2 cases it removes none.",
+    "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most 4.",
     "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run whose "
     "team is left out, 0.0% on average for a run in the pool.",
 )
@@ -245,14 +245,15 @@ def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None
     report = audited("leave_one_run_out", subject_of(qrels, RUNS, "P@2"), PARAMETERS)
     assert report.numbers["unexplained"] == 1 / 9
     assert report.verdict[:3] == (
-        "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2), and 0.25 or less on "
-        "average. "
+        "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2); on average 0.25 by "
+        "P@2. "
         "This is not a verdict on fairness, because 11% of the judged documents are from outside the pool of "
         "these runs.",
         "No verdict on fairness: 1 of 9 judged documents (11.1%) are not in the top 2 of any audited "
         "run, so other runs or methods contributed to the pool. They may also have contributed documents "
         "that only one audited run retrieves. Then the contributions and losses below are overestimated.",
-        "P@2: A run that is left out loses 0.25 of 4 ranks on average and at most 1 (two). Its score "
+        "P@2: A run that is left out loses 0.25 of 4 ranks on average "
+        "and at most 1 (two). Its score "
         "changes by -0.2500 on average. Tau with the original order is 0.865 on average and at least 0.548.",
     )
     assert "fair to" not in " ".join(report.verdict)
@@ -279,14 +280,15 @@ def test_report_on_stored_trials_without_the_explained_share_gives_no_verdict() 
 
 def test_advice_if_a_run_loses_a_rank() -> None:
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
-    assert report.actions[0].startswith("Before you score a run of a run that did not contribute to the pool")
+    assert report.actions[0].startswith("Before you score a run that did not contribute to the pool")
     assert {plot.name: plot.domain for plot in report.plots}["taus"] == (0.0, 1.0)
 
 
-def test_collection_is_fair_if_no_run_loses_a_rank() -> None:
+def test_report_gives_no_verdict_if_no_judgment_is_removed() -> None:
     """Both runs retrieve the same documents, so leaving out one of them removes no judgment."""
     runs = dict.fromkeys(("two", "copy"), RUNS["two"])
     qrels = qrels_of({"1": {"1a": 1, "1c": 1}, "2": {"2f": 1, "2h": 0}})
     report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), PARAMETERS)
     assert report.numbers["worst_rank_loss(P@2)"] == 0
-    assert report.actions[0].startswith("Use the collection for new runs that resemble these")
+    assert report.verdict[0].startswith("No verdict on fairness: leaving out any run removes no judgment")
+    assert report.actions[0] == "Add runs that retrieve different documents: these runs test nothing."

@@ -60,7 +60,7 @@ def test_report_equals_the_hand_worked_report() -> None:
         [(1, 5, 4, share_1, relevant_1), (2, 8, 6, share_2, 1), (3, 9, 6, 1, 1)],
     )
     assert [table.name for table in report.tables] == ["points", "ranks", "pools"]
-    assert report.plots[-2].title == "fair changes its median rank most: between 1 and 3 by P@2"
+    assert report.plots[-2].title == "fair changes its rank most: between 1 and 3 by P@2"
     shares = report.plots[-1]
     assert (shares.x, shares.y, shares.domain) == ("share", "relevant", (0.0, 1.0))
     assert_numbers(

@@ -94,7 +94,7 @@ def test_report_equals_the_hand_worked_report() -> None:
     )
     assert [plot.title for plot in report.plots] == [
         "The first 3 documents have 100% of the influence of all examined documents",
-        "three has the largest unjudged share: 50% of its top 2",
+        "Top 2: three has the largest unjudged share, 50%",
     ]
     assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()

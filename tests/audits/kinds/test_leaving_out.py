@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cupel_audits.analysis.left_out_tables import FairnessRow, advise
 from cupel_audits.analysis.run_orders import ranks
 from cupel_audits.declarations import AuditError, read_audit
 from cupel_measures.catalogue.parser import parse
@@ -107,8 +106,11 @@ def test_runs_without_own_contributions_lose_no_judgments() -> None:
     retrieved = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}, "2": JUDGED["2"]})
     report = audited("leave_one_run_out", subject_of(retrieved, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
-    assert report.verdict[0] == "A run that is left out of the pool loses no rank by any measure."
-    assert report.verdict[1].startswith("AP: fair to runs from outside the pool. A run that is left out")
+    assert report.verdict[0] == (
+        "No verdict on fairness: leaving out any run removes no judgment, so nothing was tested."
+    )
+    assert report.verdict[1].startswith("AP: A run that is left out")
+    assert report.actions[0] == "Add runs that retrieve different documents: these runs test nothing."
     assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
     assert any("in 6 of 6 cases it removes none" in sentence for sentence in report.verdict)
 
@@ -197,7 +199,7 @@ def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
     subject = subject_of(qrels, lists(retrieved), "P@2")
     report = audited("leave_one_run_out", subject, {"depth": 2, "depths": [2]})
     assert report.verdict[1].startswith(
-        "P@2: unfair to runs from outside the pool. A run that is left out loses"
+        "P@2: unfair to runs from outside the pool by the convention of Cupel. A run that is left out loses"
     )
     assert report.numbers["worst_rank_loss(P@2)"] == 3
     assert report.numbers["unjudged_outside@2"] == 1
@@ -224,37 +226,26 @@ def test_fair_pool_costs_a_twentieth_of_the_ranks(losses: list[int], taus: list[
     subject = subject_of(QRELS, runs, "AP")
     trial = trials_of("leave_one_run_out", subject, TWO, only=[0])[0]
     found = {
-        n: {**trial, "runs": [n], "ranks": {"AP": [[1], [1 + loss]]}, "tau": {"AP": tau}, "unexplained": 0}
+        n: {
+            **trial,
+            "runs": [n],
+            "ranks": {"AP": [[1], [1 + loss]]},
+            "tau": {"AP": tau},
+            "unexplained": 0,
+            "lost": 1,
+        }
         for n, (loss, tau) in enumerate(zip(losses, taus, strict=True))
     }
     [_, sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
-    assert sentence.startswith(f"AP: {verdict} to runs from outside the pool.")
+    assert sentence.startswith(f"AP: {verdict} to runs from outside the pool by the convention of Cupel.")
 
 
 def test_equal_scores_leave_tau_undefined() -> None:
     runs = {"one": RUNS["one"], "two": RUNS["one"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] is None
-    assert report.verdict[1] == "AP: undefined because all runs have the same score."
+    assert report.verdict[2] == "AP: undefined because all runs have the same score."
     assert report.undefined == ("tau of AP: all runs have the same score",)
-
-
-def fairness_row(measure: str, worst: int, places: float) -> FairnessRow:
-    return FairnessRow(
-        measure=measure, tau=1.0, least=1.0, places=places, worst=worst, run="one", change=0.0, greatest=0.0
-    )
-
-
-def test_advice_names_the_measure_with_the_fewest_lost_ranks() -> None:
-    rows = [fairness_row("AP", 2, 1.5), fairness_row("P@5", 1, 0.75), fairness_row("RR", 1, 0.25)]
-    assert list(advise(rows, [], True, "run"))[1:] == [
-        "Compare such a run by RR: it loses the fewest ranks by this measure."
-    ]
-
-
-def test_advice_names_no_measure_if_all_lose_the_same_rank() -> None:
-    rows = [fairness_row("AP", 1, 0.5), fairness_row("P@5", 1, 0.25)]
-    assert not any("Compare such a run" in sentence for sentence in advise(rows, [], True, "run"))
 
 
 def test_unjudged_share_without_retrieved_documents_is_undefined() -> None:

@@ -254,7 +254,7 @@ class TestInvalidInput:
         assert data["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
         assert data["report"]["numbers"]["tau(AP)@50"] is None
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
-        assert "undefined: tau of AP with 50 per cent" in shown
+        assert shown.count("undefined: tau of AP at step 50 (100.0% of the judgments): all runs") == 1
 
     def test_invalid_run_is_reported_and_left_out(self) -> None:
         done = cupel(*DOWNSAMPLING, "bad.txt", "--format", "json")

@@ -165,15 +165,19 @@ def report(
     left_out = [(names[trial], result) for trial, result in results.items()]
     unexplained = _unexplained_share(about, left_out)
     is_explained = unexplained is not None and unexplained <= UNEXPLAINED
+    is_tested = any(trial["lost"] for _, trial in left_out)
     explanation = _explanation(about, left_out, unexplained, group)
     points = list(_points(about, left_out))
     summary = [_summary_row(measure, points, left_out) for measure in about.measures]
     contributions, missing = list(_contributions(left_out)), list(_unjudged_rows(about, left_out))
     return AuditReport(
         verdict=(
-            *_answer(about, summary, unexplained, group),
+            *(_answer(about, summary, unexplained, group) if is_tested else _untested(group)),
             *(() if is_explained else (explanation,)),
-            *(_fairness_sentence(about, row, group, is_explained=is_explained) for row in summary),
+            *(
+                _fairness_sentence(about, row, group, has_verdict=is_explained and is_tested)
+                for row in summary
+            ),
             *((explanation,) if is_explained else ()),
             _loss_sentence(left_out, depth, group),
             *_unjudged_sentence(missing, group),
@@ -193,8 +197,12 @@ def report(
             f"tau of {row.measure}: all runs have the same score" for row in summary if row.tau is None
         ),
         warnings=about.cautions,
-        actions=tuple(advise(summary, contributions, is_explained, group)),
+        actions=tuple(advise(summary, contributions, group, is_explained=is_explained, is_tested=is_tested)),
     )
+
+
+def _untested(group: str) -> Iterator[str]:
+    yield f"No verdict on fairness: leaving out any {group} removes no judgment, so nothing was tested."
 
 
 def _answer(
@@ -208,10 +216,12 @@ def _answer(
     if worst.worst <= 0:
         loss = f"{LEFT_OUT[group]} of the pool loses no rank by any measure"
     else:
-        mean_loss = max(row.places or 0 for row in defined)
+        by_loss = sorted(defined, key=lambda row: -(row.places or 0))
+        ends = [by_loss[0], *([by_loss[-1]] if len(by_loss) > 1 else [])]
         loss = (
             f"{LEFT_OUT[group]} of the pool loses at most {worst.worst} of {len(about.runs)} ranks "
-            f"({worst.run} by {worst.measure}), and {mean_loss:.2f} or less on average"
+            f"({worst.run} by {worst.measure}); on average "
+            + " and ".join(f"{row.places:.2f} by {row.measure}" for row in ends)
         )
     if unexplained is None or unexplained <= UNEXPLAINED:
         yield f"{loss}."
@@ -348,19 +358,23 @@ def _loss_sentence(left_out: LeftOut, depth: int | None, group: str) -> str:
     """Return a sentence on the judgments that are lost, and on the depth of the pool."""
     lost = sorted(trial["lost"] for _, trial in left_out)
     used = left_out[0][1]["depth"]
+    none = f"; in {lost.count(0)} of {len(lost)} cases it removes none" if lost[0] == 0 else ""
     origin = "as given" if depth else "estimated from the judgments"
     return (
         f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} {group}s removes a median of "
-        f"{median(lost):g} judgments and at most {lost[-1]}; in {lost.count(0)} of {len(lost)} cases it "
-        "removes none."
+        f"{median(lost):g} judgments and at most {lost[-1]}{none}."
     )
 
 
-def _fairness_sentence(about: SubjectSummary, row: FairnessRow, group: str, *, is_explained: bool) -> str:
+def _fairness_sentence(about: SubjectSummary, row: FairnessRow, group: str, *, has_verdict: bool) -> str:
     """Return a sentence on the effect on runs from outside the pool, by one measure."""
     if row.tau is None:
         return f"{row.measure}: undefined because all runs have the same score."
-    verdict = f"{_fairness(len(about.runs), row)} to {group}s from outside the pool. " if is_explained else ""
+    verdict = (
+        f"{_fairness(len(about.runs), row)} to {group}s from outside the pool by the convention of Cupel. "
+        if has_verdict
+        else ""
+    )
     return (
         f"{row.measure}: {verdict}{LEFT_OUT[group]} loses {row.places:.2f} of {len(about.runs)} ranks on "
         f"average and at most {row.worst} ({row.run}). Its score changes by {row.change:+.4f} on "

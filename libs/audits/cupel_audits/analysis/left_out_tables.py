@@ -87,6 +87,7 @@ class StageRank:
 
 
 LEFT_OUT = {"run": "A run that is left out", "team": "A run whose team is left out"}
+OUTSIDE = {"run": "that did not contribute to", "team": "of a team that did not contribute to"}
 STAGES = ("in the pool", "left out")
 POINTS = TableSchema.of("points", "Runs in the pool and left out of it", LeftOutRun)
 SUMMARY = TableSchema.of("summary", "Fairness to runs from outside the pool", FairnessRow)
@@ -99,11 +100,17 @@ RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of 
 
 
 def advise(
-    summary: Sequence[FairnessRow], contributions: Sequence[ContributionRow], is_explained: bool, group: str
+    summary: Sequence[FairnessRow],
+    contributions: Sequence[ContributionRow],
+    group: str,
+    *,
+    is_explained: bool,
+    is_tested: bool,
 ) -> Iterator[str]:
     """Yield what organisers and users of the collection can do.
 
-    is_explained: whether the runs explain enough judgments for a verdict on fairness. group: "run" or "team".
+    group: "run" or "team". is_explained: whether the runs explain enough judgments for a verdict on fairness.
+    is_tested: whether some judgment was removed.
     """
     if not is_explained:
         yield (
@@ -112,12 +119,11 @@ def advise(
         )
     if any(row.worst > 0 for row in summary):
         yield (
-            f"Before you score a run of a {group} that did not contribute to the pool, judge its unjudged "
-            "documents: `cupel audit unjudged` lists those that matter most."
+            f"Before you score a run {OUTSIDE[group]} the pool, judge its unjudged documents: "
+            "`cupel audit unjudged` lists those that matter most."
         )
-        stable = min(summary, key=lambda row: (row.worst, row.places or 0))
-        if any(row.worst > stable.worst for row in summary):
-            yield f"Compare such a run by {stable.measure}: it loses the fewest ranks by this measure."
+    elif not is_tested:
+        yield f"Add {group}s that retrieve different documents: these {group}s test nothing."
     else:
         yield (
             "Use the collection for new runs that resemble these, and report the unjudged share of their "

@@ -139,8 +139,8 @@ def report(
             *reading,
         ),
         undefined=tuple(
-            f"tau of {point.measure} with {axis.describe(point.step, point.kept)}: all runs have the same "
-            "score under these judgments or under all judgments"
+            f"tau of {point.measure} at step {point.step} ({axis.describe(point.step, point.kept)}): all "
+            "runs have the same score under these judgments or under all judgments"
             for point in points
             if point.tau.mean is None
         ),

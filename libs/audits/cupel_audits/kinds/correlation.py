@@ -362,9 +362,9 @@ def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: 
     if lowest == 1:
         yield f"All {what} with a defined tau order the runs alike (tau 1.00)."
     elif len(defined) == 1:
-        yield f"The order of runs differs between {_describe(about, least_alike)}."
+        yield f"By these topics, the order of runs differs between {_describe(about, least_alike)}."
     else:
-        yield f"The order of runs differs most between {_describe(about, least_alike)}."
+        yield f"By these topics, the order of runs differs most between {_describe(about, least_alike)}."
         strong = sum(tau >= STRONG for tau, _ in defined)
         yield (
             f"It differs least between {_describe(about, most_alike)}. Of {len(defined)} pairs of {what}, "
@@ -420,11 +420,14 @@ def _advice(
                 "the task: the order of runs depends on the choice."
             )
         if most >= STRONG and len(about.measures) > 2:
-            yield f"Report only one of {alike['first']} and {alike['second']}: they order these runs alike."
+            yield (
+                f"Report only one of {alike['first']} and {alike['second']}: by these topics, they order "
+                "these runs alike."
+            )
     if any((result["overall"] or 0) < STRONG for result in aspects):
         yield (
-            "Report the aspects separately: they order the runs differently. `cupel audit aspects` shows the "
-            "trade-offs."
+            "Report the aspects separately: by these topics, they order the runs differently. `cupel audit "
+            "aspects` shows the trade-offs."
         )
     yield "Look at the runs that move most before you explain a low tau: a few runs can cause it."
 

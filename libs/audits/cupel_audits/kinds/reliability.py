@@ -197,7 +197,7 @@ class Reliability(OverTopics):
                 f"{_describe_needed(absolute)}."
             )
             shares = [
-                f"{row.percent:.0f}% {COMPONENT_PHRASES[row.component]}"
+                f"{row.percent:.1f}% {COMPONENT_PHRASES[row.component]}"
                 for row in components
                 if row.measure == measure and row.percent is not None
             ]
@@ -307,7 +307,11 @@ def _advice(rows: Sequence[ReliabilityRow], target: float) -> Iterator[str]:
             continue
         fewest, row = min(needed, key=lambda pair: pair[0])
         if fewest <= row.topics:
-            yield (f"To {purpose}, use {row.measure}: by the estimate, {row.topics} topics reach {target:g}.")
+            below = f"; its interval begins at {row.low:.3f}" if row.low < target else ""
+            yield (
+                f"To {purpose}, {row.topics} topics reach {target:g} by {row.measure} (estimate){below}. "
+                "Reliability is no validity: choose the measure by the task."
+            )
         else:
             yield (
                 f"To {purpose} at {target:g}, add topics: {row.measure} needs {fewest}, the fewest of these "
@@ -342,8 +346,8 @@ def _components_title(components: Sequence[ComponentRow]) -> str:
         return "The components are undefined for every measure"
     (low, least), (high, most) = min(between), max(between)
     if low == high:
-        return f"{high:.0f}% of the variance of a score is between runs"
-    return f"{high:.0f}% of the variance of a score by {most} is between runs, {low:.0f}% by {least}"
+        return f"{high:.1f}% of the variance of a score is between runs"
+    return f"{high:.1f}% of the variance of a score by {most} is between runs, {low:.1f}% by {least}"
 
 
 def _plots(

@@ -46,18 +46,18 @@ READING = (
     "A rank test uses only the order of the scores of the runs on each topic, so it can be used with any "
     "measure. A test of means is meaningful only on an interval scale, where equal differences of scores "
     "have the same meaning everywhere. Whether a measure needs one is disputed (Sakai 2020; Moffat 2022).",
-    "Each test limits the probability of any false positive among all pairs to alpha; Conover's test does so "
-    "only if no runs differ. Nemenyi's and Conover's tests assume that all runs have equal spreads, and mean "
-    "ranks of two runs depend on the other runs. Conover's test finds too many differences where the ranks "
-    "of some runs vary less than those of others.",
-    "The ratio compares the two tests; it does not measure the error of either.",
+    "Each test is meant to limit the probability of any false positive among all pairs to alpha; "
+    "Conover's test does so only if no runs differ. Nemenyi's and Conover's tests assume that all runs have "
+    "equal spreads, and mean ranks of two runs depend on the other runs. Conover's test finds too many "
+    "differences where the ranks of some runs vary less than those of others.",
+    "The ratio compares the two tests; it measures no error. Fewer pairs may only mean less power.",
 )
 PAPER_READING = (
     "Kruskal-Wallis uses only the order of scores, so it can be used with any measure. It ranks the scores "
     "of all topics together and so ignores that runs share topics: use it only to reproduce the paper. ANOVA "
     "uses means and squares, which are meaningful only on an interval scale, where equal differences of "
     "scores have the same meaning everywhere.",
-    "Both tests limit the probability of any false positive among all pairs to alpha, by Tukey's criterion.",
+    "Both tests are meant to keep the probability of any false positive at alpha, by Tukey's criterion.",
     "Ferrante et al. (2019, Tables 3 and 4) report 1.3 to 3 times as many pairs for ANOVA as for "
     "Kruskal-Wallis. That is consistent with a two-way design, which removes the differences between topics; "
     "Kruskal-Wallis pools the topics. With a one-way ANOVA, the numbers of pairs are about equal. So the "
@@ -147,7 +147,7 @@ PLOTS = tuple(
     Plot.bars(
         MEASURES,
         column,
-        title=f"Pairs of runs that differ by {name}",
+        title=f"Pairs of runs that differ significantly by {name}",
         caption="In percent of all pairs. The colour of a measure shows its scale type.",
         x="measure",
         y=f"{column}_percent",
@@ -161,7 +161,7 @@ PLOTS = tuple(
 @audit(
     "scales",
     title="Multiple comparisons and scale types",
-    answers="How many pairs of runs differ by a test that needs an interval scale, and by one that does not?",
+    answers="How many pairs of runs differ significantly by a test of means, and by a test of ranks?",
     source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.3; Demšar, JMLR 2006; Romano and Wolf 2005",
 )
 class Scales(OverTopics):
@@ -322,8 +322,7 @@ def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
             if outcome["undefined"] is not None:
                 yield f"{TESTS[test]} of {result['measure']}: {outcome['undefined']}"
         if _outcomes(result)[0]["pairs"] == 0:
-            name = TESTS[_tests(result)[0]]
-            yield f"ratio({result['measure']}): no pair of runs differs significantly by {name}"
+            yield f"ratio({result['measure']}): no pair differs significantly by {TESTS[_tests(result)[0]]}"
 
 
 def _ratio(result: ScalesResult) -> float | None:
@@ -347,7 +346,10 @@ def _measure_sentence(row: ScaleTestRow, result: ScalesResult, alpha: float) -> 
 
 def _caution(row: ScaleTestRow) -> str:
     kind = "ordinal" if row.scale == "ordinal" else "neither interval nor ordinal"
-    return f"The scale of the measure is {kind}: use the result of {row.rank_test}."
+    return (
+        f"The scale of the measure is {kind}. If the scale is taken seriously, the test of means is not "
+        f"meaningful (disputed); {row.rank_test} uses only the order of the scores."
+    )
 
 
 def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
@@ -492,7 +494,7 @@ def _advice(rows: Sequence[ScaleTestRow]) -> Iterator[str]:
     not_interval = [row.measure for row in rows if row.scale not in ("interval", "count")]
     if not_interval:
         yield (
-            f"Report the test of ranks for {name_some(not_interval, 'measures')}, which have no interval "
-            "scale, or say that a test of means treats their scores as interval-scaled."
+            f"Say that a test of means treats the scores of {name_some(not_interval, 'measures')} as "
+            "interval-scaled, or report the test of ranks, which may have less power."
         )
     yield "State alpha, the test and the number of all pairs with every count of pairs that differ."

@@ -161,6 +161,6 @@ def test_report_equals_an_independent_bootstrap() -> None:
     )
     few, many = (100 * sum(asl < alpha for asl in levels.values()) / 6 for alpha in (0.001, 0.2))
     assert [plot.title for plot in report.plots[:2]] == [
-        "66.7% of the pairs differ significantly at alpha 0.1 by P@4, 66.7% by AP@4",
+        "66.7% of the pairs differ significantly at alpha 0.1 by P@4 and AP@4",
         f"By P@4, {few:.1f}% of the pairs differ significantly at alpha 0.001, and {many:.1f}% at 0.2",
     ]

@@ -79,7 +79,7 @@ def test_report_equals_the_hand_worked_report() -> None:
             f"({phi_low:.3f} to {phi_high:.3f}) (95% intervals). Differences between runs reach a "
             f"reliability of 0.95 with 10 topics ({least} to {most}), scores with 24 topics "
             f"({phi_least} to {phi_most}).",
-            "P@4: of the variance of a score, 44% is between runs, 33% between topics, 22% residual.",
+            "P@4: of the variance of a score, 44.4% is between runs, 33.3% between topics, 22.2% residual.",
         ],
         numbers={"erho2(P@4)": 8 / 9, "topics_erho2(P@4)": 10, "phi(P@4)": 16 / 21, "topics_phi(P@4)": 24},
         tables={

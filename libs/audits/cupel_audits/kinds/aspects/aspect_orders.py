@@ -223,8 +223,8 @@ def _front_sentence(
     """
     verb = "is" if len(front) == 1 else "are"
     sentence = (
-        f"{component}: {len(front)} of {len(about.runs)} runs {verb} on the Pareto front of the aspects: "
-        f"{_list_names(front)}"
+        f"{component}: {len(front)} of {len(about.runs)} runs {verb} on the Pareto front of the aspects "
+        f"(by observed means, untested): {_list_names(front)}"
     )
     defined = [(row.tau, row) for row in taus if row.component == component and row.tau is not None]
     if not defined:
@@ -251,7 +251,7 @@ def _choose_from_front(about: SubjectSummary, front: Mapping[str, int]) -> Itera
     elif front:
         yield (
             f"Name the run on the Pareto front as the best for any weights of {_list_names(about.aspects)}: "
-            "it scores at least as high as every other run on each aspect."
+            "its observed mean on each aspect is at least as high as that of every other run (untested)."
         )
 
 

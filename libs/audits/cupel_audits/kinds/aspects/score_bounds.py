@@ -294,7 +294,7 @@ def _sentences(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
     others = " (no other average has more)" if len(summary) > 1 else ""
     yield (
         f"{row.measure}: the best ranking found scores below {LOW} on {low} of {row.topics} topics{others}"
-        f"{explained}. The lowest score of a best ranking is {row.least:.2f}, on topic {row.topic}."
+        f"{explained}. The lowest score of a best ranking found is {row.least:.2f}, on topic {row.topic}."
     )
 
 
@@ -314,7 +314,7 @@ def _plot(summary: Sequence[BoundSummaryRow]) -> Plot:
         "topic_bounds",
         title="No average over aspects is given"
         if lowest is None
-        else f"The best ranking of topic {lowest.topic} scores only {lowest.least:.2f} by {lowest.measure}"
+        else f"The best ranking found of topic {lowest.topic} scores {lowest.least:.2f} by {lowest.measure}"
         if lowest.least < FULL
         else "On every topic, some ranking scores 1",
         caption="Best score of any of the rankings of all judged documents. Topics are sorted by this bound.",

@@ -445,7 +445,7 @@ def _advice(result: DocumentsResult, totals: Sequence[ZeroAspectRow], rules: Cou
     if any(row.percent for row in totals):
         yield (
             "Look at the first documents of the best runs by the measure with the most zero-aspect documents "
-            "before you use it: it rewards runs that serve no aspect."
+            "before you use it: its best runs have the most such documents."
         )
     unjudged = sum(unjudged for _, _, by_rank in result["zero"].values() for _, unjudged, _ in by_rank)
     if unjudged and not rules.count_unjudged:

@@ -23,7 +23,7 @@ Instances = Annotated[int, whole_number()]
 Length = Annotated[int, Whole("a whole number from 3", 3)]
 
 READING = (
-    "A check holds if none of the random instances is a counterexample. This is no proof. A counterexample "
+    "If none of the random instances is a counterexample, the property is not proved. A counterexample "
     "disproves the property and can be verified by hand; the shortest one found is shown.",
     "Every document of a list is judged and retrieved. The gain of a label is its number, 0 to "
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
@@ -71,7 +71,7 @@ class OutcomeRow:
     says: Annotated[str, Heading("property")]
     outcome: Annotated[
         str | None,
-        Heading("outcome", "holds: no counterexample was found; fails: a counterexample was found"),
+        Heading("outcome", "of the random instances; fails: a counterexample was found"),
     ]
     share: Annotated[float | None, Heading("share without counterexample", "of the instances")]
     failing: Annotated[int, Heading("counterexamples", "number of instances")]
@@ -234,7 +234,7 @@ def _number(result: CheckResult) -> int | None:
 def _outcome(result: CheckResult) -> str | None:
     if result["undefined"] is not None:
         return None
-    return "fails" if result["failing"] else "holds"
+    return "fails" if result["failing"] else "no counterexample"
 
 
 def _score_lists(measure: Measure, names: Sequence[str], lists: Sequence[LabelledList]) -> Floats:

@@ -437,7 +437,7 @@ def _shares_title(depth: int, shares: Sequence[ShareRow]) -> str:
         return "No run retrieves a document"
     if not worst.share:
         return f"All documents in the top {worst.depth} of every run are judged"
-    return f"{worst.run} has the largest unjudged share: {worst.share:.0%} of its top {worst.depth}"
+    return f"Top {worst.depth}: {worst.run} has the largest unjudged share, {worst.share:.0%}"
 
 
 FIRST_PLACES = 10
@@ -446,5 +446,5 @@ READING = (
     "A document has influence if judging it could reduce the lead of a run over the next one, or break a "
     "tie. Each document alone is assumed to be highly relevant. Most documents will turn out not to be "
     "relevant, so the list shows what could happen, not what will happen.",
-    "The score of a run with a much larger unjudged share than the others is probably too low.",
+    "The score of a run with a much larger unjudged share than the others may be too low.",
 )
