@@ -104,6 +104,16 @@ def test_interval_adds_the_variances_of_independent_collections(folder: Path, tm
     assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * variance**0.5, rel=0.15)
 
 
+def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path: Path) -> None:
+    for name in SIZES:
+        files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
+        power = ("--replicates", 300, "-m", "AP", "--out", tmp_path / "power" / name)
+        cupel("audit", "discriminative_power", *files, *power)
+    combined(tmp_path, "power", tmp_path / "both")
+    [sentence] = json.loads((tmp_path / "both" / "report.json").read_text())["report"]["verdict"]
+    assert sentence.startswith("AP: ")
+
+
 def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path) -> None:
     whole = combined(folder, "aspects", tmp_path / "both")
     parts = [report_of(folder / "aspects" / name) for name in SIZES]
@@ -117,6 +127,8 @@ def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path
         assert row["full"] == pytest.approx(sum(part["full"] for part in of_parts) / 2)
         assert row["least"] == min(part["least"] for part in of_parts)
         assert row["topic"].split("/")[0] in SIZES
+    assert next(iter(whole)) == "bounds"
+    assert len(whole["zero"]) == len(parts[0]["zero"]) > 0
     assert len(whole["strategies"]) == sum(len(part["strategies"]) for part in parts)
 
 
