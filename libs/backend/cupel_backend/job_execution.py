@@ -63,7 +63,10 @@ def _attempt(system: System, claim: Claim, handler: Handler, on_renewal: Callabl
             handler(system, claim)
     except LeaseLost:
         outcome = "lost"
-        log.warning("%s was claimed by another worker before this worker finished it", claim.id)
+        log.warning(
+            "the lease of %s expired before this worker finished it, so another worker may have claimed it",
+            claim.id,
+        )
     except JobPostponed:
         outcome = "postponed"
     except Unavailable as error:

@@ -114,6 +114,14 @@ def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path
     assert sentence.startswith("AP: ")
 
 
+def test_audits_by_different_profiles_are_refused(folder: Path, tmp_path: Path) -> None:
+    name = "second"
+    files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
+    cupel("audit", "aspects", *files, "-m", "nDCG@5", "--profile", "trec_eval-9", "--out", tmp_path / name)
+    refused = cupel("audit", "combine", folder / "aspects" / "first", tmp_path / name, code=2).output
+    assert "second differs from first in scoring profile: repeat it with the same scoring profile" in refused
+
+
 def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path) -> None:
     whole = combined(folder, "aspects", tmp_path / "both")
     parts = [report_of(folder / "aspects" / name) for name in SIZES]

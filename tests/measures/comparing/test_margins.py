@@ -15,7 +15,7 @@ from cupel_measures.comparing.closeness.margins import (
     OneSided,
     compare_with_margin,
 )
-from cupel_measures.comparing.closeness.typical_values import typical_values
+from cupel_measures.comparing.closeness.typical_values import TypicalValues, typical_values
 from cupel_measures.model import Floats
 
 RNG = np.random.default_rng(7)
@@ -94,6 +94,13 @@ class TestOneSidedTests:
         assert values.replicates == 200_000
         assert values.p_above(0) == values.p_below(2) == (1 + values.empty) / 200_001
         assert values.p_above(1) == values.p_below(1) == 1
+
+    def test_interval_leaves_out_empty_subsets(self) -> None:
+        """9 means and an empty subset: p is at most 3/11 for bounds below the second mean."""
+        values = TypicalValues(means=np.arange(9.0), empty=1, tolerance=1e-9)
+        assert values.interval(3 / 11) == (1.0, 7.0)
+        assert values.p_above(0.99) == values.p_below(7.01) == pytest.approx(3 / 11)
+        assert values.p_above(1.0) == values.p_below(7.0) == pytest.approx(4 / 11)
 
     @given(
         differences=st.lists(st.floats(-1, 1), min_size=2, max_size=12),

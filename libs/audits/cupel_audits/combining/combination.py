@@ -35,6 +35,15 @@ class FinishedAudit:
     def about(self) -> SubjectSummary:
         return SubjectSummary.of(self.data["about"])
 
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What audits must have in common to be combined, by name."""
+        return {
+            "kind": self.data["kind"],
+            "parameters": self.data["parameters"],
+            "scoring profile": self.about.profile,
+        }
+
 
 def combine(audits: Sequence[FinishedAudit]) -> Result:
     """Return the result over all collections.
@@ -73,8 +82,8 @@ def _reasons(audits: Sequence[FinishedAudit]) -> list[str]:
     reasons = [
         f"{audit.name} differs from {first.name} in {name}: repeat it with the same {name}"
         for audit in audits[1:]
-        for name in ("kind", "parameters")
-        if audit.data[name] != first.data[name]
+        for name, value in audit.conditions.items()
+        if value != first.conditions[name]
     ]
     unfinished = [audit.name for audit in audits if len(audit.trials) < audit.data["trials"]]
     return reasons + [f"{name} is not finished: repeat its command" for name in unfinished]

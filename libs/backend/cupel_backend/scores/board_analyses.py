@@ -368,8 +368,8 @@ def compute(system: System, claim: Claim) -> None:
 
     Nothing is computed if the board has no ranked submission or an analysis of its current state exists. The
     analysis replaces the stored one, and the job is finished, in one transaction. Afterwards, the
-    analyses of the track that are due are queued. Raises `jobs.LeaseLost` if another
-    worker took the job; then nothing is written.
+    analyses of the track that are due are queued. Raises `jobs.LeaseLost` if the
+    lease has expired and another worker may have the job; then nothing is written.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:

@@ -221,8 +221,8 @@ def evaluate(system: System, claim: Claim) -> None:
     Measures that already have a score are skipped. Nothing is scored if the submission is withdrawn, or if a
     newer qrels version is published and this version was never current. Scores are written and the job is
     finished in one transaction. Afterwards, the version being published becomes current if all its
-    evaluations have ended, and the analyses that are due are queued. Raises `jobs.LeaseLost` if another
-    worker took the job; then no score is written.
+    evaluations have ended, and the analyses that are due are queued. Raises `jobs.LeaseLost` if the
+    lease has expired and another worker may have the job; then no score is written.
     """
     with reading(system.engine) as connection:
         inputs = _read_input(connection, claim.payload)

@@ -91,9 +91,9 @@ class ReferencePage:
 
     @property
     def written(self) -> str:
-        """Return the shortest text of the measure.
+        """Return the shortest form of the measure, such as nDCG[@k].
 
-        It has the required parameters and the cutoff.
+        It has the required parameters, and the parameter that @ sets, in brackets if it is optional.
         """
         declaration = self.declaration
         parameters = declaration.parameters.items()

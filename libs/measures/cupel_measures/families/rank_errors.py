@@ -111,7 +111,7 @@ def greatest_overall(n: int, weights: tuple[float, ...]) -> float:
 def _worst(n: int) -> tuple[Floats, Floats]:
     """Return the errors n-1, n-3, ... of the worst ranking, and their discounts.
 
-    They are at ranks 2j + 1.
+    The error n - 2j - 1 is at rank 2j + 1, for j = 0, 1, ...
     """
     pairs = range(n // 2)
     return np.array([n - 2.0 * j - 1.0 for j in pairs]), np.array([1.0 + math.log2(1 + j) for j in pairs])

@@ -77,7 +77,7 @@ NO_JUDGMENTS = declare(
 NO_RELEVANT = declare(
     "qrels-topic-without-relevant",
     "warning",
-    "some topics have no relevant document, so every run scores 0 on them",
+    "some topics have no document that is relevant for an aspect, so every run has an AP of 0 on them",
     "no action needed if this is intended",
 )
 

@@ -1,1 +1,4 @@
-"""Simultaneous tests of pairs of systems that do not assume equal variances."""
+"""Simultaneous tests of pairs of systems: max-T and rank tests.
+
+Max-T does not assume equal variances. The rank tests assume equal spreads.
+"""

@@ -69,9 +69,9 @@ class SignFlips:
 
     @cached_property
     def _scale(self) -> Floats:
-        """The largest absolute score of either system, float64[systems, systems].
+        """The largest absolute score of either system, or 1 if that is larger.
 
-        It is at least 1.
+        float64[systems, systems].
         """
         largest = np.maximum(np.abs(self.values).max(axis=0), 1.0)
         return np.asarray(np.maximum(largest[:, None], largest))
