@@ -37,7 +37,7 @@ class FinishedAudit:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """What audits must have in common to be combined, by name."""
+        """Values by name that audits must have in common to be combined."""
         return {
             "kind": self.data["kind"],
             "parameters": self.data["parameters"],
