@@ -1,9 +1,9 @@
 """Distribution of test files over the pytest-xdist workers.
 
 A lane is a list of test files that run one after another in one worker; any other file runs in any one
-worker. Files that start many processes belong to one of two lanes, so that at most two of them run at a time,
-because more files at a time cause timeouts on two processors. The lanes start first because they take
-longest.
+worker. Files that start many processes belong to a lane, so that only as many of them run at a time as there
+are lanes, because more files at a time cause timeouts on two processors. The lanes start first because they
+take longest.
 """
 
 from xdist.scheduler import LoadScopeScheduling
@@ -15,8 +15,8 @@ LANES = {
         "tests/deploy/test_monitoring.py",
         "tests/client/online/test_sdk.py",
     ),
+    "end to end": ("tests/end_to_end/",),
     "processes": (
-        "tests/end_to_end/",
         "tests/test_docs.py",
         "tests/backend/test_worker.py",
         "tests/backend/infrastructure/test_metrics.py",

@@ -101,6 +101,9 @@ def test_interval_adds_the_variances_of_independent_collections(folder: Path, tm
     samples = {trial["measure"]: np.array(trial["by_sample"]) for trial in trials.values()}
     variance = 2 * float(np.var(100 * (samples[row["first"]] - samples[row["second"]]) / 12))
     assert row["low"] <= row["difference"] <= row["high"]
+    differences = report_of(tmp_path / "both")["differences"]
+    actions = json.loads((tmp_path / "both" / "report.json").read_text())["report"]["actions"]
+    assert bool(actions) == any(r["low"] <= 0 <= r["high"] for r in differences)
     assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * variance**0.5, rel=0.15)
 
 

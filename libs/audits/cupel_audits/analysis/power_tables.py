@@ -222,6 +222,12 @@ def _describe_required(required: float, smallest: float | None) -> str:
     return f"{expected}; smaller ones, from {smallest:.3f} here, may be. Test the pair and report p."
 
 
+NOT_BY_POWER_ALONE = (
+    "Do not choose between measures by power alone where the interval of the difference includes 0. "
+    "A measure with high power may still measure the wrong thing."
+)
+
+
 def advise(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow]) -> Iterator[str]:
     """Yield what to do about differences that the topics cannot show."""
     for row in rows:
@@ -230,7 +236,4 @@ def advise(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow]) -> Itera
     if any(row.detectable is not None for row in rows):
         yield "Choose the number of topics of a new collection by the table of detectable differences."
     if any(row.low is not None and row.high is not None and row.low <= 0 <= row.high for row in agreement):
-        yield (
-            "Do not choose between measures by power alone where the interval of the difference includes 0. "
-            "A measure with high power may still measure the wrong thing."
-        )
+        yield NOT_BY_POWER_ALONE

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cupel_audits.analysis.power_tables import NOT_BY_POWER_ALONE
 from cupel_audits.declarations import Audit, AuditError
 from cupel_audits.kinds.discriminative_power import DiscriminativePower
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
@@ -112,6 +113,7 @@ def report(
             for text in about.measures
             if text not in powers
         ),
+        actions=(NOT_BY_POWER_ALONE,) if any(row.low <= 0 <= row.high for row in differences) else (),
     )
 
 
