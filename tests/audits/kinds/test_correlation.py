@@ -167,7 +167,10 @@ def test_partial_report_covers_the_finished_pairs() -> None:
 def test_verdict_on_equal_orders() -> None:
     report = audited("correlation", subject_of(*board(runs=2), "AP nDCG@10"))
     assert report.numbers["tau(AP,nDCG@10)"] == 1
-    assert report.verdict[0] == "All measures with a defined tau order the runs alike (tau 1.00)."
+    assert (
+        report.verdict[0]
+        == "By these topics, all measures with a defined tau order the runs alike (tau 1.00)."
+    )
 
 
 def test_tau_of_equal_runs_is_undefined() -> None:

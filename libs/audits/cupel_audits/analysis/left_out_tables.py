@@ -124,10 +124,11 @@ def advise(
         )
     elif not is_tested:
         yield f"Add {group}s that retrieve different documents: these {group}s test nothing."
-    else:
+    elif is_explained and any(row.least is not None for row in summary):
+        left = {"run": "it", "team": "its team"}[group]
         yield (
-            "Use the collection for new runs that resemble these, and report the unjudged share of their "
-            "first documents."
+            f"By these measures, no run loses a rank when {left} is left out of the pool. Report the "
+            "unjudged share of the first documents of new runs."
         )
     if any(row.judged for row in contributions):
         most = max(contributions, key=lambda row: row.judged)

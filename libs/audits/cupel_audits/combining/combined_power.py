@@ -13,7 +13,7 @@ import numpy as np
 from cupel_audits.analysis.power_tables import NOT_BY_POWER_ALONE
 from cupel_audits.declarations import Audit, AuditError
 from cupel_audits.kinds.discriminative_power import DiscriminativePower
-from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, name_some
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.topic_sets.power_estimates import PowerDifference, power_difference
 
@@ -21,7 +21,8 @@ READING = (
     "Pairs of runs of the same collection are counted; runs of different collections are never compared. A "
     "collection with many runs has many pairs, and so a large weight in the sum.",
     "The interval of a difference of powers covers the sampling error of the topics of these collections. It "
-    "does not cover the choice of the collections.",
+    "does not cover the choice of the collections. It holds for two measures chosen beforehand: it is not "
+    "corrected for the number of pairs of measures.",
 )
 
 
@@ -188,17 +189,32 @@ def _verdict(
     ranked = sorted(rows, key=lambda row: -row.significant)
     most, fewest = ranked[0], ranked[-1]
     if most.significant > fewest.significant:
-        [row] = [row for row in differences if {row.first, row.second} == {most.measure, fewest.measure}]
-        low, high = (row.low, row.high) if row.first == most.measure else (-row.high, -row.low)
         yield (
-            f"Over {collections} collections, {most.measure} has the highest discriminative power and "
-            f"{fewest.measure} the lowest. They differ by {abs(row.difference):.2f} percentage points; the "
-            f"95 per cent interval over samples of topics is {low:.2f} to {high:.2f}"
-            f"{', and includes 0' if low <= 0 <= high else ''}."
+            f"Of {most.pairs} pairs of runs of {collections} collections, {most.significant} "
+            f"({most.percent:.2f}%) differ significantly by {_name_tied(rows, most)}, the highest number, "
+            f"and {fewest.significant} ({fewest.percent:.2f}%) by {_name_tied(rows, fewest)}, the lowest."
+            f"{_describe_interval(differences, most.measure, fewest.measure)}"
         )
     for row_ in ranked:
         yield (
             f"{row_.measure}: {row_.significant} of {row_.pairs} pairs of runs ({row_.percent:.2f}%) differ "
             f"significantly by the paired bootstrap test at alpha {alpha:g}, "
-            f"uncorrected. No measure has a higher power on {row_.highest} of {collections} collections."
+            f"uncorrected. On {row_.highest} of {collections} collections, no measure has a higher power."
         )
+
+
+def _name_tied(rows: Sequence[CombinedPowerRow], row: CombinedPowerRow) -> str:
+    """Return the measures with as many significant pairs as a row."""
+    return name_some([other.measure for other in rows if other.significant == row.significant], "measures")
+
+
+def _describe_interval(differences: Sequence[CombinedDifferenceRow], most: str, fewest: str) -> str:
+    """Return a sentence on the interval of the difference between two measures."""
+    [row] = [row for row in differences if {row.first, row.second} == {most, fewest}]
+    low, high = (row.low, row.high) if row.first == most else (-row.high, -row.low)
+    chosen = " It holds only for measures chosen beforehand." if len(differences) > 1 else ""
+    zero = ", and includes 0" if low <= 0 <= high else ""
+    return (
+        f" The difference of {most} and {fewest} is {abs(row.difference):.2f} percentage points; its 95 per "
+        f"cent interval over samples of topics is {low:.2f} to {high:.2f}{zero}.{chosen}"
+    )

@@ -17,7 +17,16 @@ from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
 from cupel_audits.kinds.downsampling import KEPT, Percents, Repeats
 from cupel_audits.kinds.incomplete import two_strata
-from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, TableSchema, merged
+from cupel_audits.report import (
+    AuditReport,
+    Column,
+    Heading,
+    MeasureCell,
+    Plot,
+    TableSchema,
+    merged,
+    name_some,
+)
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b
@@ -178,15 +187,18 @@ def _advice(points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
     """Yield how to use the findings on the text-based measures."""
     taus = {(point.measure, point.step): point.tau.mean for point in points}
     for text in dict.fromkeys(point.measure for point in points if parse(point.measure).declaration.texts):
-        pairs = [(tau, taus[reference, step]) for (measure, step), tau in taus.items() if measure == text]
-        higher = [tau for tau, other in pairs if tau is not None and other is not None and tau > other]
-        if higher:
+        steps = [(tau, taus[reference, step]) for (measure, step), tau in taus.items() if measure == text]
+        pairs = [(tau, other) for tau, other in steps if tau is not None and other is not None]
+        if any(tau > other for tau, other in pairs):
             yield (
                 f"Do not infer from a higher tau alone that {text} orders runs better than {reference} at "
                 "that step: the difference of the two taus is not tested."
             )
-        else:
-            yield f"Use {reference} rather than {text}: at every step its order is at least as similar."
+        elif pairs:
+            yield (
+                f"At every step where both are defined, tau of {reference} is at least as high as tau of "
+                f"{text} (untested). Both are compared with the order by {reference} under all judgments."
+            )
     yield "Judge more documents if you can: a text-based measure with few judgments is a substitute for them."
 
 
@@ -255,12 +267,20 @@ def _report_own_orders(
 
 def _own_title(rows: Sequence[OwnOrderRow]) -> str:
     """Return the measures with the highest and the lowest tau at the last step."""
-    last = {row.measure: row.tau.mean for row in rows if row.tau.mean is not None}
+    at_last = (row for row in rows if row.step == rows[-1].step)
+    last = {row.measure: row.tau.mean for row in at_last if row.tau.mean is not None}
     if not last:
-        return "No tau with the own order is defined"
-    most, least = max(last, key=lambda text: last[text]), min(last, key=lambda text: last[text])
-    lowest = "" if most == least else f", that of {least} least ({last[least]:.2f})"
-    return f"At the last step, the own order of {most} holds best (tau {last[most]:.2f}){lowest}"
+        return "At the last step, no tau with the own order is defined"
+    most, least = max(last.values()), min(last.values())
+    highest, lowest = (
+        name_some([text for text, tau in last.items() if tau == end], "measures") for end in (most, least)
+    )
+    if most == least:
+        return f"At the last step, tau with the own order is {most:.2f} by {highest}"
+    return (
+        f"At the last step, tau with the own order is highest by {highest} ({most:.2f}), lowest by {lowest} "
+        f"({least:.2f})"
+    )
 
 
 def _verdicts(steps: Mapping[float, str], points: Sequence[CurvePoint], reference: str) -> Iterator[str]:

@@ -360,7 +360,7 @@ def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: 
     defined.sort(key=lambda pair: pair[0])
     (lowest, least_alike), (_, most_alike) = defined[0], defined[-1]
     if lowest == 1:
-        yield f"All {what} with a defined tau order the runs alike (tau 1.00)."
+        yield f"By these topics, all {what} with a defined tau order the runs alike (tau 1.00)."
     elif len(defined) == 1:
         yield f"By these topics, the order of runs differs between {_describe(about, least_alike)}."
     else:
@@ -417,17 +417,17 @@ def _advice(
         if least < STRONG:
             yield (
                 f"Report both {apart['first']} and {apart['second']}, or decide beforehand which one fits "
-                "the task: the order of runs depends on the choice."
+                "the task: by these topics, the order of runs depends on the choice."
             )
         if most >= STRONG and len(about.measures) > 2:
             yield (
-                f"Report only one of {alike['first']} and {alike['second']}: by these topics, they order "
-                "these runs alike."
+                f"By these topics, {alike['first']} and {alike['second']} order these runs similarly (tau "
+                f"{most:.2f}; by convention, from {STRONG} on)."
             )
-    if any((result["overall"] or 0) < STRONG for result in aspects):
+    if any(result["overall"] is not None and result["overall"] < STRONG for result in aspects):
         yield (
-            "Report the aspects separately: by these topics, they order the runs differently. `cupel audit "
-            "aspects` shows the trade-offs."
+            f"Report the aspects separately: by these topics, tau of some pair of aspects is below {STRONG}. "
+            "`cupel audit aspects` shows the trade-offs."
         )
     yield "Look at the runs that move most before you explain a low tau: a few runs can cause it."
 

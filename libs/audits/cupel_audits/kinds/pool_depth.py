@@ -160,8 +160,8 @@ def _title(pools: Sequence[PoolRow], deepest: int) -> str:
     for row in sorted(pools, key=lambda row: row.depth):
         if row.share is not None and row.relevant is not None and row.relevant >= MOST_RELEVANT:
             return (
-                f"A pool of depth {row.depth} contains {row.relevant:.0%} of the relevant documents of a "
-                f"pool of depth {deepest}, in {row.share:.0%} of its size"
+                f"On average, a pool of depth {row.depth} contains {row.relevant:.0%} of the relevant "
+                f"documents of a pool of depth {deepest}, in {row.share:.0%} of its size"
             )
     return f"No pool contains {MOST_RELEVANT:.0%} of the relevant documents of a pool of depth {deepest}"
 
@@ -169,10 +169,11 @@ def _title(pools: Sequence[PoolRow], deepest: int) -> str:
 def _advice(points: Sequence[CurvePoint], deepest: int) -> str:
     """Return an advice on the depth to judge."""
     shallowest = _shallowest_strong(points)
-    if shallowest is None or shallowest == deepest:
+    if shallowest is None or shallowest == deepest > 1:
+        weak = deepest if shallowest is None else deepest - 1
         return (
-            f"Judge to depth {deepest} or deeper: at smaller depths, the order by some measure changes. Set "
-            "`deepest` to a greater depth to see whether the order is stable there."
+            f"Judge to depth {deepest} or deeper: at depth {weak}, tau of some measure is below {STRONG} or "
+            "undefined. Set `deepest` to a greater depth to see whether the order is stable there."
         )
     return (
         f"If the effort is limited, judge to depth {shallowest:g}, where tau of every measure is at least "

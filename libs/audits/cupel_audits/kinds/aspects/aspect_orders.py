@@ -170,7 +170,7 @@ def _report_trade_off(about: SubjectSummary, result: OrdersResult) -> AuditRepor
         numbers=numbers | {f"tau({row.component},{row.first},{row.second})": row.tau for row in taus},
         tables=(schema.table(rows), ASPECT_TAU.table(taus)),
         plots=tuple(_trade_off_plots(about, schema, rows)),
-        actions=tuple(_choose_from_front(about, front)),
+        actions=tuple(_choose_from_front(front)),
         reading=READING[:1],
         undefined=tuple(
             f"tau of {row.component} between {row.first} and {row.second}: all runs have the same score on "
@@ -241,18 +241,19 @@ def _list_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _choose_from_front(about: SubjectSummary, front: Mapping[str, int]) -> Iterator[str]:
+def _choose_from_front(front: Mapping[str, int]) -> Iterator[str]:
     """Yield advice on choosing among the runs that no other run dominates."""
     if any(size > 1 for size in front.values()):
         yield (
             "Decide how important each aspect is before you name a best run. If you cannot decide, report "
             "the scores by aspect and the runs on the Pareto front."
         )
-    elif front:
-        yield (
-            f"Name the run on the Pareto front as the best for any weights of {_list_names(about.aspects)}: "
-            "its observed mean on each aspect is at least as high as that of every other run (untested)."
-        )
+    for component, size in front.items():
+        if size == 1:
+            yield (
+                f"{component}: no run has a higher weighted mean of the aspect scores than the only run on "
+                "the Pareto front, whatever the weights. Test the differences before you call it the best."
+            )
 
 
 def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditReport:
@@ -369,7 +370,10 @@ def _name_the_aggregate(disputed: Mapping[str, int]) -> Iterator[str]:
             "aggregates disagree on the order of runs. Choose it before you see the scores."
         )
     elif disputed:
-        yield "Report any of the aggregates: they do not disagree on the order of any two of these runs."
+        yield (
+            "By these topics, no two aggregates with the same component put two of these runs in opposite "
+            "orders."
+        )
 
 
 def _trade_off_plots(
@@ -400,7 +404,7 @@ def _trade_off_title(about: SubjectSummary, rows: Sequence[TradeOffRow], first: 
     if any(row.scores[place] is None for row in of_first for place in places):
         return f"{first} against {second}"
     best = [_name_best(of_first, place) for place in places]
-    return f"Best by {rows[0].component}: {best[0]} on {first}, {best[1]} on {second}"
+    return f"Highest means by {rows[0].component}: {best[0]} on {first}, {best[1]} on {second}"
 
 
 def _name_best(rows: Sequence[TradeOffRow], place: int) -> str:

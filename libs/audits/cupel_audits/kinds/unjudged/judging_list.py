@@ -390,7 +390,10 @@ def _advice(about: SubjectSummary, candidates: Sequence[JudgingCandidate], total
         )
         yield "Until then, report the unjudged share beside the scores, or use a measure such as Bpref."
     else:
-        yield "No judgment is needed for the order of these runs. Run the audit again when a run is added."
+        yield (
+            "No examined document alone would reduce a lead or break a tie. Other documents and combinations "
+            "of documents were not examined. Run the audit again when a run is added."
+        )
 
 
 def _plots(
