@@ -223,8 +223,8 @@ def _describe_required(required: float, smallest: float | None) -> str:
 
 
 NOT_BY_POWER_ALONE = (
-    "Do not choose between measures by power alone where the interval of the difference includes 0. "
-    "A measure with high power may still measure the wrong thing."
+    "Do not choose between measures by power alone. Where the interval of a difference includes 0, the "
+    "difference is not established. A measure with high power may still measure the wrong thing."
 )
 
 

@@ -276,6 +276,7 @@ def _summarise(analysis: LeaderboardAnalysis) -> str:
     if analysis.smallest_difference is None:
         return summary
     return (
-        f"{summary} With {analysis.topics} topics, a paired t-test at alpha {analysis.alpha} detects a true "
-        f"difference of {analysis.smallest_difference:.3g} with power 0.8, and smaller ones less often."
+        f"{summary} With {analysis.topics} topics, a paired t-test at alpha {analysis.alpha} (a single "
+        "test) detects, at the spread pooled over all pairs, a true difference of "
+        f"{analysis.smallest_difference:.3g} with power 0.8, and smaller ones less often."
     )

@@ -331,7 +331,7 @@ def _advice(about: SubjectSummary, rows: Sequence[AgreementByAspectRow]) -> Iter
         most = max(changed, key=lambda row: row.changed)
         yield (
             f"Look at the documents whose {most.aspect} label differs ({most.changed}), starting with the "
-            "topics that have most of them: unclear guidelines often concern few topics."
+            "topics that have most of them."
         )
     if any(row.removed or row.added for row in rows):
         yield (

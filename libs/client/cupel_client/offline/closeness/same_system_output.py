@@ -129,7 +129,7 @@ def _print_scores(result: SameSystemResult) -> None:
         ("difference", [_format(item.test.estimate, "+") for item in scores]),
         (f"{100 * result.confidence:g}% interval", [_format_interval(item) for item in scores]),
         ("RMSE", [_format(item.rmse) for item in scores]),
-        ("p", [_format(item.test.p) for item in scores]),
+        ("p", [_format_p(item.test.p) for item in scores]),
     ]
     show_blocks(
         ["measure"],
@@ -200,6 +200,10 @@ def _print_improvements(result: SameSystemResult) -> None:
 
 def _format(value: float | None, sign: str = "") -> str:
     return UNDEFINED if value is None else decimal(value, sign)
+
+
+def _format_p(p: float | None) -> str:
+    return "<0.0001" if p is not None and p < 0.0001 else _format(p)
 
 
 def _format_interval(scores: SameSystemScores) -> str:
