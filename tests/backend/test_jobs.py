@@ -48,6 +48,12 @@ def take(system: System) -> Claim:
     return claim
 
 
+def use_all_attempts(system: System, clock: Clock) -> None:
+    for _ in range(3):
+        jobs.fail(system, take(system), "no")
+        clock.forward(10)
+
+
 def finish(system: System, claim: Claim) -> None:
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())
@@ -200,9 +206,7 @@ def test_job_is_dead_after_three_expired_leases(system: System, clock: Clock) ->
 
 def test_revived_job_has_all_its_attempts(system: System, clock: Clock) -> None:
     add(system, "a")
-    for _ in range(3):
-        jobs.fail(system, take(system), "no")
-        clock.forward(10)
+    use_all_attempts(system, clock)
     [job] = jobs.list_(system, ADMIN, state="dead").items
     assert jobs.revive(system, ADMIN, job.id).state == "queued"
     assert take(system).attempts == 1
@@ -250,9 +254,7 @@ def test_participant_cannot_revive_a_job(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     [job] = submit(system, ALICE).jobs
-    for _ in range(3):
-        jobs.fail(system, take(system), "no")
-        clock.forward(10)
+    use_all_attempts(system, clock)
     with pytest.raises(Forbidden):
         jobs.revive(system, ALICE, job.id)
     assert jobs.revive(system, ORGANISER, job.id).state == "queued"
@@ -265,9 +267,7 @@ def test_organiser_of_another_track_cannot_revive_a_job_of_their_submission(
     make_track(system)
     publish_qrels(system)
     [job] = submit(system, STRANGER).jobs
-    for _ in range(3):
-        jobs.fail(system, take(system), "no")
-        clock.forward(10)
+    use_all_attempts(system, clock)
     with pytest.raises(Forbidden):
         jobs.revive(system, STRANGER, job.id)
     assert jobs.get(system, STRANGER, job.id).state == "dead"
@@ -348,9 +348,7 @@ def test_only_a_stale_claim_cannot_be_postponed(system: System, clock: Clock) ->
 def test_revived_job_wakes_a_worker(system: System, clock: Clock) -> None:
     system, sent = record_wake_ups(system)
     add(system, "a")
-    for _ in range(3):
-        jobs.fail(system, take(system), "no")
-        clock.forward(10)
+    use_all_attempts(system, clock)
     [job] = jobs.list_(system, ADMIN).items
     jobs.revive(system, ADMIN, job.id)
     assert sent == [("score", 1)]

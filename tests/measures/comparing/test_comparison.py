@@ -417,7 +417,17 @@ class TestIntervals:
         expected = effect_size(values[:, 1], values[:, 0]).value
         assert pair.effect.value == expected
         assert all(other.difference.undefined is None for other in result.measures[0].differences[1:])
+        assert not result.interval_warnings
+
+    def test_intervals_of_means_that_contradict_the_sign_test_are_reported_apart(self) -> None:
+        # The sign test finds 11 topics against 1 (p = 26 / 4096); the outlier makes the t interval hold 0.
+        values = np.array([[0.0, 0.1]] * 11 + [[5.0, 0.0]])
+        result = report(values, names=["a", "b"], choices=Choices(test="sign"))
+        assert result.interval_warnings == (
+            "1 of 1 intervals contradict the test, because the sign test compares signs, not means",
+        )
         assert not any("contradict" in warning for warning in result.warnings)
+        assert not report(values, names=["a", "b"], choices=Choices(test="t")).interval_warnings
 
     def test_inverted_randomisation_interval_holds_what_is_not_rejected(self) -> None:
         differences = np.random.default_rng(2).normal(0.5, 1, 9)

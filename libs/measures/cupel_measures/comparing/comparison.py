@@ -144,6 +144,7 @@ class ComparisonReport:
     """A comparison of systems; other fields refer to them by index in `systems`.
 
     unjudged: for the text of each `Unjudged` measure, the mean share of unjudged documents of each system.
+    warnings: about too few topics. interval_warnings: about intervals that contradict the test.
     """
 
     systems: tuple[str, ...]
@@ -156,6 +157,7 @@ class ComparisonReport:
     unjudged_gaps: tuple[UnjudgedGap, ...]
     orders: tuple[OrderAgreement, ...]
     warnings: tuple[str, ...]
+    interval_warnings: tuple[str, ...]
 
     @property
     def tests(self) -> int:
@@ -198,6 +200,7 @@ def compare(
         unjudged_gaps=tuple(unjudged_gaps(unjudged, _means_by_unjudged(compared), pairs)),
         orders=tuple(_order_agreements(measures, matrices)) if len(systems) > 2 else (),
         warnings=tuple(_report_warnings(len(topics), compared, choices)),
+        interval_warnings=tuple(_interval_warnings(compared, choices)),
     )
 
 
@@ -446,7 +449,7 @@ def _order_agreements(
 def _report_warnings(
     topics: int, comparisons: Sequence[MeasureComparison], choices: Choices
 ) -> Iterator[str]:
-    """Yield warnings about too few topics and intervals that may contradict the test."""
+    """Yield warnings about too few topics."""
     tests = sum(len(comparison.differences) for comparison in comparisons)
     least = 0.0 if choices.is_rank_test else least_p(choices.test_name, topics, choices.replicates)
     if choices.test_name == MAX_T:
@@ -470,6 +473,11 @@ def _report_warnings(
     differences = [pair for comparison in comparisons for pair in comparison.differences]
     if choices.interval == "bca":
         yield from _bootstrap_warnings(topics, differences)
+
+
+def _interval_warnings(comparisons: Sequence[MeasureComparison], choices: Choices) -> Iterator[str]:
+    """Yield a warning about intervals that contradict the test."""
+    differences = [pair for comparison in comparisons for pair in comparison.differences]
     contradictions = sum(
         excludes_zero(pair.difference) != pair.significant
         for pair in differences

@@ -98,17 +98,23 @@ class ComparisonResult:
             return f", without correction for {tests} tests"
         return f" after {CORRECTED[choice]} over {tests} tests"
 
-    def warnings(self) -> Iterator[str]:
-        """Yield notes on the interpretation of the numbers."""
+    def warnings(self, *, intervals: bool = True) -> Iterator[str]:
+        """Yield notes on the interpretation of the numbers.
+
+        intervals: whether to yield notes on the intervals of differences.
+        """
         yield from self.compared.warnings
+        if intervals:
+            yield from self.compared.interval_warnings
         of_measures = [(item.measure.text, item.warnings) for item in self.compared.measures]
         for warning in dict.fromkeys(text for _, warnings in of_measures for text in warnings):
             yield f"{', '.join(name for name, warnings in of_measures if warning in warnings)}: {warning}"
         yield from self._uneven()
 
-    def printed_warnings(self) -> Iterator[str]:
+    def printed_warnings(self, *, intervals: bool = True) -> Iterator[str]:
         """Yield the warnings for formats other than JSON."""
-        return (text for text in self.warnings() if self.shows_scale_notes or not is_scale_note(text))
+        warnings = self.warnings(intervals=intervals)
+        return (text for text in warnings if self.shows_scale_notes or not is_scale_note(text))
 
     def _uneven(self) -> Iterator[str]:
         uneven = self.compared.unjudged_gaps

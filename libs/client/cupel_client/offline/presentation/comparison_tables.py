@@ -24,8 +24,6 @@ from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, C
 UNDEFINED = "undefined"
 MOST_NAMES = 10
 """Largest number of runs of the best set that a sentence names; the table marks all."""
-CONTRADICT = "intervals contradict the test"
-"""Part of the warning about intervals that tables do not show."""
 BEST_TEST = "multiple comparisons with the best"
 EQUAL_SPREADS = " It assumes that all systems have equal spreads"
 ASSUMPTIONS = {
@@ -57,9 +55,7 @@ def print_tables(result: ComparisonResult) -> None:
         click.echo()
     print_margins(result.margins, result.compared.systems, result.compared.pairs)
     _print_orders(result)
-    warnings = (
-        item for item in result.printed_warnings() if result.shows_intervals or CONTRADICT not in item
-    )
+    warnings = result.printed_warnings(intervals=result.shows_intervals)
     for line in (*_method(result), *(f"note: {warning}" for warning in warnings)):
         click.echo(printable(line))
 
