@@ -32,7 +32,7 @@ from cupel_client.offline.evaluate_command import (
     scoring_options,
     scoring_task,
 )
-from cupel_client.offline.input_files import InputFile
+from cupel_client.offline.input_files import InputFile, run_names
 from cupel_client.offline.presentation import audit_reference as pages
 from cupel_client.offline.presentation.audit_output import (
     PRINTERS,
@@ -40,11 +40,10 @@ from cupel_client.offline.presentation.audit_output import (
     warn_of_missing_page,
     write_files,
 )
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
-from cupel_client.offline.run_names import names_of
-from cupel_client.offline.run_scoring import ScoringTask
 from cupel_client.offline.team_files import teams_of
 from cupel_client.output import console, format_option, printable, write_csv, write_json, write_jsonl
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.run_scoring import ScoringTask
 from cupel_measures.grammar.parameters import Flag, nearest
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.reading.collection_files import Collection, is_collection
@@ -266,7 +265,7 @@ def _perform(
         audit = parse_audit(kind.name, how.given)
     if how.out is not None:
         warn_of_missing_page()
-    names = names_of(runs)
+    names = run_names(runs)
     teams_by_run = teams_of(names, teams, team_pattern)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)

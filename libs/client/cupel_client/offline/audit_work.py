@@ -22,14 +22,14 @@ from cupel_audits.execution import parts, run_trials
 from cupel_audits.subject import AuditSubject
 from cupel_audits.subject_files import RunView, view_of
 from cupel_client import __version__
-from cupel_client.offline.input_files import unreadable
 from cupel_client.offline.parallel import map_in_parallel
-from cupel_client.offline.run_scoring import Scored, ScoringTask, unknown_topics
+from cupel_measures.evaluation.run_scoring import Scored, ScoringTask, unknown_topics
 from cupel_measures.findings import Refused
 from cupel_measures.model import Qrels, Texts, profiles
 from cupel_measures.reading.qrels_blobs import qrels_digest
 from cupel_measures.reading.run_files import check_against, join_run, read_run
 from cupel_measures.reading.text_files import join_texts
+from cupel_measures.reading.unreadable_files import unreadable
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 
@@ -64,11 +64,15 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
         joined = join_run(path, job.qrels, **rules)
         view = RunView(joined, other=None if other is None else join_run(path, other, **rules))
     except Refused as refused:
-        return AuditedRun(path=path, findings=refused.findings)
+        return AuditedRun(source=path.name, findings=refused.findings)
     except OSError as problem:
-        return AuditedRun(path=path, findings=unreadable(problem, path))
+        return AuditedRun(source=path.name, findings=unreadable(problem, path))
     return AuditedRun(
-        path=path, findings=unknown_topics(joined, path), values=(), missing=_missing(view), view=view
+        source=path.name,
+        findings=unknown_topics(joined, path.name),
+        values=(),
+        missing=_missing(view),
+        view=view,
     )
 
 
@@ -77,12 +81,12 @@ def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | N
     run = read_run(path, depth=job.depth)
     run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
     if run.findings.refused:
-        return AuditedRun(path=path, findings=run.findings)
+        return AuditedRun(source=path.name, findings=run.findings)
     rules: Any = {"profile": profiles.find(job.profile), "depth": job.depth}
     content = None if job.texts is None else join_texts(run.ranking, job.qrels, job.texts, **rules)
     bare = content and replace(content, texts=Texts.empty())  # texts are not sent between processes
     view = view_of(run.ranking, job.qrels, top=top, content=bare, other=other, **rules)
-    return AuditedRun(path=path, findings=run.findings, values=(), missing=_missing(view), view=view)
+    return AuditedRun(source=path.name, findings=run.findings, values=(), missing=_missing(view), view=view)
 
 
 def _missing(view: RunView) -> int:

@@ -20,13 +20,11 @@ from cupel_client.offline.closeness.same_system_comparison import (
     same_system_options,
 )
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
+from cupel_client.offline.input_files import run_names
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
 from cupel_client.offline.presentation.comparison_tables import print_tables
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.offline.presentation.latex_tables import print_latex
-from cupel_client.offline.run_names import names_of
-from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_client.output import console, format_option, printable, scale_notes_option
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
@@ -40,6 +38,9 @@ from cupel_measures.comparing.differences.comparison_choices import (
 )
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import SUREST
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.run_scoring import ScoringTask, score
+from cupel_measures.inputs.run_inputs import FileRun
 
 PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
 CONFIDENCE = click.FloatRange(0, SUREST, min_open=True)
@@ -146,7 +147,7 @@ def compare(
     if baselines and not same:
         raise click.UsageError("--baselines requires --same")
     choices = _checked(chosen)
-    names = names_of(runs)
+    names = run_names(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
     margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
@@ -164,7 +165,7 @@ def compare(
         return
     requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, requests))
-    scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
+    scored = map_in_parallel(partial(score, job=wide), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
     if _comparable(report, names[0], choices):

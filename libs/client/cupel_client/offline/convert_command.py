@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 
 from cupel_client.main import NEGATIVE
-from cupel_client.offline.input_files import InputFile, unreadable
+from cupel_client.offline.input_files import InputFile
 from cupel_client.offline.presentation import finding_lines
 from cupel_measures.findings import Refused
 from cupel_measures.reading.assessed_lists import collection_texts, read_assessments
+from cupel_measures.reading.unreadable_files import unreadable
 
 
 @click.command()

@@ -9,22 +9,23 @@ from typing import Any, TypeVar
 import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, unreadable
+from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, run_names
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_output import EXPLAINING, PRINTERS
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
-from cupel_client.offline.run_names import names_of
-from cupel_client.offline.run_scoring import DEEPEST, ScoringTask, score
 from cupel_client.output import format_option, printable
 from cupel_measures.catalogue.parser import parse_many
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.run_scoring import DEEPEST, ScoringTask, score
 from cupel_measures.explaining import ABOUT
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Texts
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.collection_files import Collection, collection_for
 from cupel_measures.reading.text_files import check_texts
+from cupel_measures.reading.unreadable_files import unreadable
 from cupel_measures.scoring.evaluator import check
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -146,12 +147,12 @@ def evaluate(
     over_run = average_over == "run"
     if parts and over_run:
         raise click.UsageError("--explain applies to means over all judged topics; omit --average-over run")
-    names = names_of(runs)
+    names = run_names(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth, details=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts, over_run=over_run)
-    scored = map_in_parallel(partial(score, job=job), runs, doing="scoring", jobs=jobs)
+    scored = map_in_parallel(partial(score, job=job), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(
@@ -268,7 +269,7 @@ def _default_measures(collection: Collection) -> str:
 def print_findings(report: EvaluationReport) -> None:
     """Print refusals with their reasons, and a summary of warnings, to standard error."""
     for name, run in report.refused.items():
-        _print_lines(run.findings, str(run.path))
+        _print_lines(run.findings, run.source)
         click.echo(f"{printable(name)} is refused and not scored.", err=True)
     for line in finding_lines.summary({name: run.findings for name, run in report.scored.items()}):
         click.echo(line, err=True)

@@ -2,20 +2,16 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from cupel_measures.findings import Finding, Findings, Refused, declare
+from cupel_measures.evaluation.run_names import names_of
+from cupel_measures.findings import Refused
 from cupel_measures.reading.compression import Limits, open_plain, reopenable
 
-UNREADABLE = declare(
-    "file-unreadable",
-    "error",
-    "the file cannot be read",
-    "give the path of a readable file, not of a folder",
-)
 HEAD = 1 << 16
 """Maximum number of bytes to read in order to find the first row of a file."""
 
@@ -47,16 +43,6 @@ class InputFile(click.Path):
         return copy
 
 
-def unreadable(problem: OSError, path: Path) -> Findings:
-    """Return the finding that `path` could not be read."""
-    findings = Findings()
-    file = Path(problem.filename).name if isinstance(problem.filename, str) else path.name
-    findings.add(
-        Finding(code=UNREADABLE, message=f"cannot be read: {problem.strerror or problem}", file=file)
-    )
-    return findings
-
-
 def looks_like_qrels(path: Path) -> bool:
     """Return whether the first row has the columns of qrels.
 
@@ -81,3 +67,11 @@ def first_row(path: Path) -> list[bytes]:
         return []
     rows = (line.split() for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line[:1] != b"#")
     return next(filter(None, rows), [])
+
+
+def run_names(paths: Sequence[Path]) -> list[str]:
+    """Return a distinct name for each run. A file that is given twice is a usage error."""
+    try:
+        return names_of(paths)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None

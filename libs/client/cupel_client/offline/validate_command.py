@@ -11,16 +11,17 @@ from typing import Any, Literal
 import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline.input_files import InputFile, looks_like_qrels, unreadable
+from cupel_client.offline.input_files import InputFile, looks_like_qrels
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
-from cupel_client.offline.run_scoring import DEEPEST
 from cupel_client.output import format_option, printable, write_csv, write_json, write_jsonl
+from cupel_measures.evaluation.run_scoring import DEEPEST
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.model import Qrels
 from cupel_measures.reading.collection_files import Collection, collection_for, is_collection
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.reading.run_files import check_against, check_judged, digest, profile_effects, read_run
+from cupel_measures.reading.unreadable_files import unreadable
 
 Kind = Literal["run", "qrels", "collection"]
 COLUMNS = ("file", "kind", "verdict", "severity", "code", "line", "column", "topic", "message", "sample")

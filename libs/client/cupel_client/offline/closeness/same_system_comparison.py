@@ -10,17 +10,17 @@ import click
 
 from cupel_client.offline.closeness.same_system_output import SAME_PRINTERS, SameSystemResult
 from cupel_client.offline.evaluate_command import finish
-from cupel_client.offline.input_files import InputFile
+from cupel_client.offline.input_files import InputFile, run_names
 from cupel_client.offline.parallel import map_in_parallel
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
-from cupel_client.offline.run_names import names_of
-from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_measures.comparing.closeness.document_lists import DocumentList, lists_by_topic
 from cupel_measures.comparing.closeness.same_system import (
     compare_document_lists,
     compare_scores_of_same_system,
 )
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.run_scoring import ScoringTask, score
 from cupel_measures.grammar.scale_types import scale_type
+from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.reading.collection_files import Collection
 from cupel_measures.reading.run_files import read_run
 
@@ -86,8 +86,10 @@ def compare_same_system(
 ) -> None:
     """Compare an original run with its reproduction, and print the result."""
     paths = (*runs, *(choices.baselines or ()))
-    names = names_of(paths)
-    scored = map_in_parallel(partial(score, job=job), paths, doing="scoring", jobs=choices.jobs)
+    names = run_names(paths)
+    scored = map_in_parallel(
+        partial(score, job=job), [*map(FileRun, paths)], doing="scoring", jobs=choices.jobs
+    )
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
     if len(report.scored) == len(paths):

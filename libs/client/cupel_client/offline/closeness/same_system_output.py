@@ -8,9 +8,9 @@ import click
 
 from cupel_client import __version__
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.output import decimal, printable, write_csv, write_json, write_jsonl
 from cupel_measures.comparing.closeness.same_system import Improvements, ListAgreements, SameSystemScores
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 UNDEFINED = "undefined"

@@ -10,7 +10,6 @@ import click
 from cupel_client import __version__
 from cupel_client.offline.closeness.margin_output import MarginResult, margin_data
 from cupel_client.offline.presentation import finding_lines
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
 from cupel_measures.comparing.comparison import ComparisonReport as Compared
 from cupel_measures.comparing.comparison import Difference, MeasureComparison
@@ -19,6 +18,7 @@ from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, 
 from cupel_measures.comparing.outcomes import is_scale_note
 from cupel_measures.comparing.resampling import Interval
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 

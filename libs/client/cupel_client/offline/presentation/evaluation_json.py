@@ -5,10 +5,10 @@ from typing import Any
 
 from cupel_client import __version__
 from cupel_client.offline.presentation import finding_lines
-from cupel_client.offline.presentation.evaluation_report import EvaluationReport
-from cupel_client.offline.run_scoring import Scored
 from cupel_client.output import write_json
 from cupel_measures.catalogue.parser import Measure
+from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.run_scoring import Scored
 from cupel_measures.grammar.scale_types import scale_type, warning
 from cupel_measures.model import Aspect
 from cupel_measures.reading.qrels_files import qrels_digest

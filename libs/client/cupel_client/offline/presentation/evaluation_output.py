@@ -7,10 +7,10 @@ import click
 import numpy as np
 
 from cupel_client.offline.presentation.evaluation_json import print_json
-from cupel_client.offline.presentation.evaluation_report import ALL, EvaluationReport
 from cupel_client.offline.presentation.score_tables import print_tables
 from cupel_client.output import write_csv, write_jsonl
 from cupel_measures.catalogue.parser import Measure
+from cupel_measures.evaluation.evaluation_report import ALL, EvaluationReport
 from cupel_measures.grammar.trec_names import trec_name
 
 ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")

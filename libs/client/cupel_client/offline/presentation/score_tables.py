@@ -1,11 +1,11 @@
 """Tables of scores for people."""
 
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.offline.presentation.evaluation_report import ALL, EvaluationReport
 from cupel_client.offline.presentation.explanation_lines import show_explanations
-from cupel_client.offline.run_scoring import Scored
 from cupel_client.output import decimal
 from cupel_measures.catalogue.parser import Measure
+from cupel_measures.evaluation.evaluation_report import ALL, EvaluationReport
+from cupel_measures.evaluation.run_scoring import Scored
 
 NO_VALUE = "-"
 """Cell of a topic that enters no mean."""

@@ -38,12 +38,17 @@ EXTRA = declare(
 
 
 def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = None) -> Findings:
+    """Compare the topics of a run with those of its track or qrels, as `check_topics` does."""
+    return check_topics(run.ranking.topics, qrels_topics, file=file)
+
+
+def check_topics(theirs: Sequence[str], qrels_topics: Sequence[str], *, file: str | None = None) -> Findings:
     """Compare the topics of a run with those of its track or qrels.
 
     Return an error if they share no topic, and warnings for topics that the run or the track lacks.
     """
     findings = Findings()
-    theirs, ours = run.ranking.topics, set(qrels_topics)
+    ours = set(qrels_topics)
     if ours.isdisjoint(theirs):
         message = f"the run's topics ({_some(theirs)}) are not in the track ({_some(qrels_topics)})"
         hint = _hint(theirs, sorted(ours))

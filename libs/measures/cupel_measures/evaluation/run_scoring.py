@@ -4,18 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cupel_client.offline.input_files import unreadable
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.explaining import explain
 from cupel_measures.findings import Finding, Findings, Refused
+from cupel_measures.inputs.run_inputs import RunInput
 from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, Texts, profiles
 from cupel_measures.reading.lines.topic_checks import EXTRA
-from cupel_measures.reading.run_files import check_against, digest, join, join_run, read_run
+from cupel_measures.reading.run_files import check_against, digest, join
 from cupel_measures.reading.text_files import join_texts
 from cupel_measures.scoring.evaluator import evaluate, exact_means
 from cupel_measures.scoring.pool import Mask
@@ -63,12 +62,12 @@ class Scored:
 
     If it is refused, `values` is None and `findings` has the reasons.
 
-    values: float64[T] per measure of the job. over: bool[T], the topics of the aggregates, or None for all.
-    means: mean over these topics by measure. exact: exact means by measure text, if requested and available.
+    source: name in findings. values: float64[T] per measure of the job. over: bool[T], the topics of the
+    aggregates, or None for all. means: mean over these topics by measure. exact: exact means by measure text, if requested and available.
     missing: number of topics of the qrels that the run lacks.
     """
 
-    path: Path
+    source: str
     findings: Findings
     values: tuple[Floats, ...] | None = None
     over: Mask | None = None
@@ -86,23 +85,21 @@ class Scored:
     """Explanations per measure of the job, as plain values; empty if none were requested."""
 
 
-def score(path: Path, job: ScoringTask) -> Scored:
+def score(source: RunInput, job: ScoringTask) -> Scored:
     """Read and score one run."""
     run: Run | None = None
     content: Content | None = None
     try:
         if job.details or job.explain or job.texts is not None:
-            run = read_run(path, depth=job.depth)
-            run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
+            run = source.read(job.depth)
+            run.findings.extend(check_against(run, job.qrels.listed_topics, file=source.name))
             if run.findings.refused:
-                return Scored(path=path, findings=run.findings)
+                return Scored(source=source.name, findings=run.findings)
             joined, content = job.joined(run.ranking)
         else:
-            joined = join_run(path, job.qrels, profile=profiles.find(job.profile), depth=job.depth)
+            joined = source.join(job.qrels, profile=profiles.find(job.profile), depth=job.depth)
     except Refused as refused:
-        return Scored(path=path, findings=refused.findings)
-    except OSError as problem:
-        return Scored(path=path, findings=unreadable(problem, path))
+        return Scored(source=source.name, findings=refused.findings)
     scores = evaluate(job.qrels, joined, job.parsed, content=content)
     values = tuple(scores.values[measure] for measure in job.parsed)
     over = joined.has_documents if job.over_run else None
@@ -114,8 +111,8 @@ def score(path: Path, job: ScoringTask) -> Scored:
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
         return Scored(
-            path=path,
-            findings=unknown_topics(joined, path),
+            source=source.name,
+            findings=unknown_topics(joined, source.name),
             values=values,
             over=over,
             means=means,
@@ -124,7 +121,7 @@ def score(path: Path, job: ScoringTask) -> Scored:
         )
     unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined, over)
     return Scored(
-        path=path,
+        source=source.name,
         findings=run.findings,
         values=values,
         over=over,
@@ -154,7 +151,7 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
     return tuple(explanations[measure].as_data() for measure in job.parsed)
 
 
-def unknown_topics(joined: Joined, path: Path) -> Findings:
+def unknown_topics(joined: Joined, file: str) -> Findings:
     """Return a finding about topics of the run that the qrels lack.
 
     It is the only finding of the fast reader.
@@ -162,5 +159,5 @@ def unknown_topics(joined: Joined, path: Path) -> Findings:
     findings = Findings()
     if joined.unknown_topics:
         message = f"the qrels lack {joined.unknown_topics} topics of the run; these topics are ignored"
-        findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.unknown_topics)
+        findings.add(Finding(code=EXTRA, message=message, file=file), joined.unknown_topics)
     return findings

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from cupel_measures.reading.compression import plain_name
 
 
@@ -18,11 +16,11 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     It is the base name, with parent folders where base names are equal.
 
     If two files differ only in a compression suffix, all files keep their suffixes.
-    Raise click.UsageError if a file is given twice.
+    Raise ValueError if a file is given twice.
     """
     absolute = [path.absolute() for path in paths]
     if repeated := [path for path, times in Counter(absolute).items() if times > 1]:
-        raise click.UsageError(f"run {repeated[0]} is given twice")
+        raise ValueError(f"run {repeated[0]} is given twice")
     parts = [(*path.parts[:-1], plain_name(path.name)) for path in absolute]
     if len(set(parts)) < len(parts):  # run.txt and run.txt.gz: only the suffixes differ
         parts = [path.parts for path in absolute]

@@ -8,8 +8,8 @@ from itertools import compress
 
 import numpy as np
 
-from cupel_client.offline.run_scoring import Scored, ScoringTask
 from cupel_measures.catalogue.parser import Measure
+from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
 from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection

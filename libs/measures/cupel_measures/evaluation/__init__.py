@@ -1,0 +1,1 @@
+"""Evaluation of runs: what to score, scored runs, and their presentation as tables."""

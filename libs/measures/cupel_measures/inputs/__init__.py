@@ -1,0 +1,1 @@
+"""Runs and judgments from files, dictionaries, data frames, records and arrays."""
