@@ -317,7 +317,7 @@ def _read_runs(given: AuditInput, runs: Sequence[Path], jobs: int | None) -> Eva
     """Read the runs in the form that the audit needs."""
     results = read_runs(runs, given.job, given.audit, given.other.qrels if given.other else None, jobs)
     by_name = {name: run for name, run in zip(given.names, results, strict=True) if run is not None}
-    return EvaluationReport(collection=given.collection, job=given.job, runs=by_name, per_topic=False)
+    return EvaluationReport(collection=given.collection, job=given.job, runs=by_name)
 
 
 def _run_audit(given: AuditInput, report: EvaluationReport, how: AuditOptions, begin: float) -> None:

@@ -167,7 +167,7 @@ def compare(
     wide = replace(job, measures=_needed(job, requests))
     scored = map_in_parallel(partial(score, job=wide), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
-    report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
+    report = EvaluationReport(collection=collection, job=job, runs=by_name)
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
             replace(

@@ -17,6 +17,7 @@ from cupel_client.output import format_option, printable
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.evaluation.run_scoring import DEEPEST, ScoringTask, score
+from cupel_measures.evaluation.scoring_plan import plan_scoring, texts_of
 from cupel_measures.explaining import ABOUT
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar.syntax import MeasureError
@@ -24,9 +25,7 @@ from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Texts
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.collection_files import Collection, collection_for
-from cupel_measures.reading.text_files import check_texts
 from cupel_measures.reading.unreadable_files import unreadable
-from cupel_measures.scoring.evaluator import check
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -156,7 +155,7 @@ def evaluate(
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(
-        collection=collection, job=job, runs=by_name, per_topic=per_topic, official=official
+        collection=collection, job=job, runs=by_name, shows_topics=per_topic, official=official
     )
     PRINTERS[form](report)
     finish(report, names)
@@ -221,19 +220,12 @@ def scoring_task(
     By default, these are the measures of the collection.
     """
     try:
-        parsed = parse_many(words.strip() or " ".join(collection.measures) or _default_measures(collection))
-        check(collection.qrels, parsed, texts=collection.texts is not None)
+        return plan_scoring(collection, parse_many(words), depth=depth, details=details)
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None
-    texts = read_texts(collection) if any(measure.declaration.texts for measure in parsed) else None
-    return ScoringTask(
-        qrels=collection.qrels,
-        measures=tuple(map(str, parsed)),
-        profile=collection.profile.name,
-        depth=depth,
-        details=details,
-        texts=texts,
-    )
+    except Refused as refused:
+        _print_lines(refused.findings, "")
+        raise click.exceptions.Exit(NEGATIVE) from None
 
 
 def read_texts(collection: Collection) -> Texts:
@@ -241,29 +233,11 @@ def read_texts(collection: Collection) -> Texts:
 
     Print errors and exit if they are invalid.
     """
-    assert collection.texts is not None
     try:
-        texts = collection.texts.read()
+        return texts_of(collection)
     except Refused as refused:
-        findings = refused.findings
-    except OSError as problem:
-        findings = unreadable(problem, Path(collection.texts.name))
-    else:
-        collection.findings.extend(check_texts(texts, collection.qrels))
-        return texts
-    _print_lines(findings, collection.texts.name)
-    raise click.exceptions.Exit(NEGATIVE)
-
-
-def _default_measures(collection: Collection) -> str:
-    """Return the measures for a collection that names no measures."""
-    if collection.qrels.only_by_subtopic:
-        return "alpha_nDCG@20 ERR_IA@20 StRecall@20"
-    others = [aspect.name for aspect in collection.aspects[1:]]
-    if not others:
-        return "nDCG@10 AP P@10 RR Judged@10"
-    by_aspect = " ".join(f"nDCG(aspect={name!r})@10" for name in others)
-    return f"nDCG@10 {by_aspect} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
+        _print_lines(refused.findings, "")
+        raise click.exceptions.Exit(NEGATIVE) from None
 
 
 def print_findings(report: EvaluationReport) -> None:

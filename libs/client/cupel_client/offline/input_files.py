@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from cupel_measures.evaluation.run_names import names_of
 from cupel_measures.findings import Refused
+from cupel_measures.inputs.run_names import names_of
 from cupel_measures.reading.compression import Limits, open_plain, reopenable
 
 HEAD = 1 << 16

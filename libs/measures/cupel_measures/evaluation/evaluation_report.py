@@ -5,11 +5,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
+from typing import Any
 
 import numpy as np
 
-from cupel_measures.catalogue.parser import Measure
+from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
+from cupel_measures.evaluation.score_formats import (
+    ScoreTable,
+    format_html,
+    format_latex,
+    format_markdown,
+    format_text,
+)
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
 from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
@@ -19,16 +27,123 @@ ALL = "all"
 """Topic name of aggregates over all topics."""
 
 
+@dataclass(frozen=True, eq=False)
+class RunScores(Mapping[str, float]):
+    """The scores of one run by measure, as in `scores["nDCG@10"]` or `scores["ndcg_cut.10"]`.
+
+    means: by the canonical text of each measure. by_topic: by measure, the value of each topic, or None for
+    a topic that does not enter the mean.
+    """
+
+    means: Mapping[str, float]
+    by_topic: Mapping[str, Mapping[str, float | None]]
+
+    def __getitem__(self, measure: str | Measure) -> float:
+        text = str(measure)
+        return self.means[text if text in self.means else str(parse(text))]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{name}: {value:.4f}" for name, value in self.means.items()) + "}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EvaluationReport:
-    """Scored and refused runs by name. job: the task that scored them."""
+class EvaluationReport(Mapping[str, RunScores]):
+    """Scores by the name of the run: a ranked table.
+
+    job: the task that scored the runs. shows_topics: whether printed formats have the values by topic.
+    runs: scored and refused runs by name. Iteration is over the scored runs, in the given order.
+    """
 
     collection: Collection
     job: ScoringTask
     runs: Mapping[str, Scored]
-    per_topic: bool
+    shows_topics: bool = False
     official: bool = False
     """True if trec_eval's `official` measures were requested. trec_eval then prints the run id too."""
+
+    def __getitem__(self, name: str) -> RunScores:
+        run = self.scored[name]
+        texts = [str(measure) for measure in self.measures]
+        by_topic = {
+            text: self.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=True)
+        }
+        return RunScores(dict(zip(texts, run.means, strict=True)), by_topic)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scored)
+
+    def __len__(self) -> int:
+        return len(self.scored)
+
+    def __repr__(self) -> str:
+        return format_text(self.table())
+
+    def _repr_html_(self) -> str:
+        return format_html(self.table())
+
+    def table(self) -> ScoreTable:
+        """Return the scores as a table, best run first by the first measure."""
+        columns = tuple(str(measure) for measure in self.measures)
+        ranked = [(name, run.means) for _, name, run in self.best_first()]
+        notes = tuple(self.remarks())
+        return ScoreTable(columns=columns, rows=tuple(ranked), caption=self.caption(), notes=notes)
+
+    def caption(self) -> str:
+        """Return the number of topics, the profile, and which scales are inferred."""
+        inferred = [aspect.name for aspect in self.collection.aspects if aspect.inferred]
+        scale = f", scale of {', '.join(inferred)} inferred" if inferred else ""
+        return f"{len(self.topics)} topics, profile {self.job.profile}{scale}"
+
+    def per_topic(self) -> dict[str, dict[str, dict[str, float | None]]]:
+        """Return the value by run, measure and topic. A topic that enters no mean has None."""
+        return {name: {text: {**values} for text, values in self[name].by_topic.items()} for name in self}
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return the score by run and measure."""
+        return {name: dict(self[name].means) for name in self}
+
+    def records(self, *, per_topic: bool = False) -> Iterator[dict[str, str | float | None]]:
+        """Yield a row per run and measure, or per run, measure and topic.
+
+        The keys are run, measure, topic (if `per_topic`) and value.
+        """
+        for name, run in ((name, self[name]) for name in self):
+            for text, mean in run.items():
+                if not per_topic:
+                    yield {"run": name, "measure": text, "value": mean}
+                    continue
+                for topic, value in run.by_topic[text].items():
+                    yield {"run": name, "measure": text, "topic": topic, "value": value}
+
+    def to_pandas(self, *, per_topic: bool = False) -> Any:
+        """Return a pandas frame: a row per run and a column per measure, or the `records` by topic."""
+        import pandas  # type: ignore[import-untyped]
+
+        if per_topic:
+            return pandas.DataFrame.from_records(list(self.records(per_topic=True)))
+        return pandas.DataFrame.from_dict(self.to_dict(), orient="index").rename_axis("run")
+
+    def to_polars(self, *, per_topic: bool = False) -> Any:
+        """Return a polars frame: a row per run and a column per measure, or the `records` by topic."""
+        import polars  # type: ignore[import-not-found]
+
+        if per_topic:
+            return polars.DataFrame(list(self.records(per_topic=True)))
+        return polars.DataFrame([{"run": name, **scores} for name, scores in self.to_dict().items()])
+
+    def to_markdown(self) -> str:
+        """Return the ranked table in Markdown."""
+        return format_markdown(self.table())
+
+    def to_latex(self) -> str:
+        """Return the ranked table in LaTeX (packages booktabs and amsmath), with the best values in bold."""
+        return format_latex(self.table())
 
     @cached_property
     def scored(self) -> dict[str, Scored]:

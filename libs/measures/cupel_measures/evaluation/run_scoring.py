@@ -63,7 +63,8 @@ class Scored:
     If it is refused, `values` is None and `findings` has the reasons.
 
     source: name in findings. values: float64[T] per measure of the job. over: bool[T], the topics of the
-    aggregates, or None for all. means: mean over these topics by measure. exact: exact means by measure text, if requested and available.
+    aggregates, or None for all. means: mean over these topics by measure. exact: exact means by measure text,
+    if requested and available.
     missing: number of topics of the qrels that the run lacks.
     """
 

@@ -91,7 +91,7 @@ def compare_same_system(
         partial(score, job=job), [*map(FileRun, paths)], doing="scoring", jobs=choices.jobs
     )
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
-    report = EvaluationReport(collection=collection, job=job, runs=by_name, per_topic=False)
+    report = EvaluationReport(collection=collection, job=job, runs=by_name)
     if len(report.scored) == len(paths):
         SAME_PRINTERS[form](_result(report, paths, names, choices))
     else:

@@ -76,12 +76,12 @@ def _run_data(report: EvaluationReport, name: str, run: Scored) -> dict[str, Any
         "scores": dict(zip(texts, run.means, strict=True)),
         "exact": {measure: to_text(value) for measure, value in run.exact.items()},
     }
-    if report.per_topic:
+    if report.shows_topics:
         data["topic_scores"] = {
             text: report.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=True)
         }
     if run.explanations:
-        convert = _with_topic_names if report.per_topic else _without_topics
+        convert = _with_topic_names if report.shows_topics else _without_topics
         data["explanations"] = {
             text: convert(explanation, report.topics)
             for text, explanation in zip(texts, run.explanations, strict=True)

@@ -26,7 +26,7 @@ def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
     """
     for name, run in report.scored.items():
         for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True):
-            if report.per_topic:
+            if report.shows_topics:
                 for topic, value in report.by_topic(run, values).items():
                     yield {"run": name, "measure": str(measure), "topic": topic, "value": value}
             yield {"run": name, "measure": str(measure), "topic": ALL, "value": mean}
@@ -50,7 +50,7 @@ def _print_trec_eval(report: EvaluationReport) -> None:
     named = [(measure, trec_name(str(measure))) for measure in report.measures]
     for run in report.scored.values():
         rows = list(zip(named, run.values or (), run.means, strict=True))
-        if report.per_topic:
+        if report.shows_topics:
             counted = np.arange(len(report.topics)) if run.over is None else np.flatnonzero(run.over)
             for index in counted.tolist():
                 topic = report.topics[index]

@@ -13,9 +13,9 @@ NO_VALUE = "-"
 
 def print_tables(report: EvaluationReport) -> None:
     """Print the scores by topic or run, then the explanations of each run."""
-    if report.per_topic:
+    if report.shows_topics:
         _print_topics(report)
-    if not report.per_topic or len(report.scored) > 1:
+    if not report.shows_topics or len(report.scored) > 1:
         _print_board(report)
     for _, name, run in report.best_first():
         for measure, explanation in zip(report.measures, run.explanations, strict=False):
@@ -31,7 +31,7 @@ def _print_board(report: EvaluationReport) -> None:
         (_heading(measure), [_format_value(measure, run.means[i]) for _, _, run in report.best_first()])
         for i, measure in enumerate(report.measures)
     ]
-    show_blocks(["", "run"], keys, columns, caption=_caption(report))
+    show_blocks(["", "run"], keys, columns, caption=report.caption())
 
 
 def _print_topics(report: EvaluationReport) -> None:
@@ -43,7 +43,7 @@ def _print_topics(report: EvaluationReport) -> None:
     if len(report.scored) == 1:
         ((name, run),) = report.scored.items()
         columns = [(_heading(measure), _column(report, run, measure)) for measure in report.measures]
-        show_blocks(["topic"], keys, columns, title=name, caption=_caption(report), last_apart=True)
+        show_blocks(["topic"], keys, columns, title=name, caption=report.caption(), last_apart=True)
         return
     for measure in report.measures:
         columns = [(name, _column(report, run, measure)) for name, run in report.scored.items()]
@@ -80,9 +80,3 @@ def _heading(measure: Measure) -> str:
             lines.append("")
     lines[-1] += closing
     return "\n".join([head, *lines, *([after] if after else [])])
-
-
-def _caption(report: EvaluationReport) -> str:
-    inferred = [aspect.name for aspect in report.collection.aspects if aspect.inferred]
-    scale = f", scale of {', '.join(inferred)} inferred" if inferred else ""
-    return f"{len(report.topics)} topics, profile {report.job.profile}{scale}"
