@@ -47,6 +47,9 @@ MEASURES_LAYERS = (
     {"catalogue"},
     {"reading"},
     {"comparing", "explaining", "simulation"},
+    {"inputs"},
+    {"evaluation"},
+    {"interop"},
 )
 """Folders and modules of cupel_measures, lowest layer first.
 

@@ -1,4 +1,4 @@
-"""Evaluation of ranked retrieval: multi-aspect judgments, runs, measures and comparisons.
+"""Evaluation of ranked retrieval: judgments, runs, measures and comparisons.
 
     import cupel_measures as cupel
     scores = cupel.evaluate("qrels.txt", "runs/*.gz", "nDCG@10 AP")

@@ -70,7 +70,10 @@ def first_row(path: Path) -> list[bytes]:
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:
-    """Return a distinct name for each run. A file that is given twice is a usage error."""
+    """Return a distinct name for each run.
+
+    A file that is given twice is a usage error.
+    """
     try:
         return names_of(paths)
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""Evaluation of runs: what to score, scored runs, and their presentation as tables."""
+"""Evaluation of runs: scoring tasks, scored runs, and tables of scores."""

@@ -28,8 +28,10 @@ ALL = "all"
 
 
 @dataclass(frozen=True, eq=False)
-class RunScores(Mapping[str, float]):
-    """The scores of one run by measure, as in `scores["nDCG@10"]` or `scores["ndcg_cut.10"]`.
+class MeasureScores(Mapping[str, float]):
+    """The scores of one run by measure.
+
+    Any text of a measure is a key, as in `scores["nDCG@10"]` and `scores["ndcg_cut.10"]`.
 
     means: by the canonical text of each measure. by_topic: by measure, the value of each topic, or None for
     a topic that does not enter the mean.
@@ -53,7 +55,7 @@ class RunScores(Mapping[str, float]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EvaluationReport(Mapping[str, RunScores]):
+class EvaluationReport(Mapping[str, MeasureScores]):
     """Scores by the name of the run: a ranked table.
 
     job: the task that scored the runs. shows_topics: whether printed formats have the values by topic.
@@ -67,13 +69,13 @@ class EvaluationReport(Mapping[str, RunScores]):
     official: bool = False
     """True if trec_eval's `official` measures were requested. trec_eval then prints the run id too."""
 
-    def __getitem__(self, name: str) -> RunScores:
+    def __getitem__(self, name: str) -> MeasureScores:
         run = self.scored[name]
         texts = [str(measure) for measure in self.measures]
         by_topic = {
             text: self.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=True)
         }
-        return RunScores(dict(zip(texts, run.means, strict=True)), by_topic)
+        return MeasureScores(dict(zip(texts, run.means, strict=True)), by_topic)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scored)
@@ -101,7 +103,10 @@ class EvaluationReport(Mapping[str, RunScores]):
         return f"{len(self.topics)} topics, profile {self.job.profile}{scale}"
 
     def per_topic(self) -> dict[str, dict[str, dict[str, float | None]]]:
-        """Return the value by run, measure and topic. A topic that enters no mean has None."""
+        """Return the value by run, measure and topic.
+
+        A topic that enters no mean has None.
+        """
         return {name: {text: {**values} for text, values in self[name].by_topic.items()} for name in self}
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -122,7 +127,10 @@ class EvaluationReport(Mapping[str, RunScores]):
                     yield {"run": name, "measure": text, "topic": topic, "value": value}
 
     def to_pandas(self, *, per_topic: bool = False) -> Any:
-        """Return a pandas frame: a row per run and a column per measure, or the `records` by topic."""
+        """Return a pandas data frame.
+
+        It has a row per run and a column per measure, or the rows of `records` by topic.
+        """
         import pandas  # type: ignore[import-untyped]
 
         if per_topic:
@@ -130,7 +138,10 @@ class EvaluationReport(Mapping[str, RunScores]):
         return pandas.DataFrame.from_dict(self.to_dict(), orient="index").rename_axis("run")
 
     def to_polars(self, *, per_topic: bool = False) -> Any:
-        """Return a polars frame: a row per run and a column per measure, or the `records` by topic."""
+        """Return a polars data frame.
+
+        It has a row per run and a column per measure, or the rows of `records` by topic.
+        """
         import polars  # type: ignore[import-not-found]
 
         if per_topic:
@@ -142,7 +153,7 @@ class EvaluationReport(Mapping[str, RunScores]):
         return format_markdown(self.table())
 
     def to_latex(self) -> str:
-        """Return the ranked table in LaTeX (packages booktabs and amsmath), with the best values in bold."""
+        """Return the ranked table in LaTeX (package booktabs), the best values in bold."""
         return format_latex(self.table())
 
     @cached_property

@@ -12,7 +12,7 @@ from cupel_measures.grammar.syntax import Call
 
 @dataclass(frozen=True, eq=False)
 class MeasureName:
-    """The name of a measure, which becomes a measure with `@` a cutoff, or without one.
+    """The name of a measure; `name @ cutoff` is a measure.
 
     `name(rel=2)` sets parameters. `str(name)` is the text of the measure.
     """
@@ -45,7 +45,10 @@ MeasureRequest = MeasureText | Iterable[MeasureText]
 
 
 def measures_of(request: MeasureRequest) -> tuple[Measure, ...]:
-    """Return the distinct measures of a request. Raise MeasureError if a text is invalid."""
+    """Return the distinct measures of a request.
+
+    Raise MeasureError if a text is invalid.
+    """
     items = [request] if isinstance(request, str | Measure | MeasureName) else request
     return tuple(dict.fromkeys(measure for item in items for measure in parse_many(str(item))))
 

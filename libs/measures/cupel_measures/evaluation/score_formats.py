@@ -98,7 +98,10 @@ def _in_latex(text: str) -> str:
 
 
 def _marked(table: ScoreTable, mark: str) -> list[list[str]]:
-    """Return the cells with the best value of each column marked. A table of one run has no marks."""
+    """Return the cells with the best value of each column marked.
+
+    A table of one run has no marks.
+    """
     best = table.best() if len(table.rows) > 1 else [set()] * len(table.columns)
     return [
         [name, *(mark.format(cell) if row in best[i] else cell for i, cell in enumerate(cells))]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cupel_measures.findings import Findings, Refused
-from cupel_measures.inputs.tables import Table, check_table, nesting, table_of
+from cupel_measures.inputs.topic_tables import Table, check_table, nesting, table_of
 from cupel_measures.model.profiles import find
 from cupel_measures.reading.collection_files import Collection, collection_for
 from cupel_measures.reading.compression import Source

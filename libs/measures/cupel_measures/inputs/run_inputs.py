@@ -12,7 +12,7 @@ from cupel_measures.reading.unreadable_files import unreadable
 
 
 class RunInput(Protocol):
-    """A run that can be read as a whole, or joined with qrels without being kept in memory.
+    """A run that can be read as a whole, or joined with qrels.
 
     Both methods raise Refused, with every finding, if the run has an error.
     """

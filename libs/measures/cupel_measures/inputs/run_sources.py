@@ -9,7 +9,7 @@ from cupel_measures.findings import Refused
 from cupel_measures.inputs.run_inputs import FileRun, RunInput
 from cupel_measures.inputs.run_names import names_of
 from cupel_measures.inputs.table_runs import TableRun
-from cupel_measures.inputs.tables import nesting, table_of
+from cupel_measures.inputs.topic_tables import nesting, table_of
 from cupel_measures.reading.unreadable_files import unreadable
 
 UNNAMED = "run"
@@ -61,7 +61,10 @@ def _is_by_name(source: Any) -> bool:
 
 
 def _files(pattern: str | Path) -> list[Path]:
-    """Return the file with this path, or the files that match the pattern, sorted by name."""
+    """Return the file with this path, or the files that match the pattern.
+
+    The files are sorted by name.
+    """
     if Path(pattern).exists() or not glob.has_magic(str(pattern)):
         path = Path(pattern)
         if not path.is_file():

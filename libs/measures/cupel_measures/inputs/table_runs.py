@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.findings import Finding, Findings, Refused
-from cupel_measures.inputs.tables import Table, check_table
+from cupel_measures.inputs.topic_tables import Table, check_table
 from cupel_measures.model import Floats, Ints, Joined, Qrels, Run
 from cupel_measures.model.profiles import Profile
 from cupel_measures.reading.joins import DEEPEST
@@ -33,7 +33,7 @@ class TableRun:
 
     @cached_property
     def findings(self) -> Findings:
-        """Return the errors: no documents, invalid ids, and scores that are not finite numbers."""
+        """Return the errors: no documents, invalid ids, and scores that are no numbers."""
         findings = check_table(self.table, "score", self.name, SCORE)
         if not any(self.table.values()):
             findings.add(Finding(code=EMPTY, message="the run has no documents", file=self.name))
@@ -77,15 +77,18 @@ class TableRun:
     def _row(
         self, topic: str, pool: Mapping[str, int], profile: Profile, depth: int
     ) -> tuple[int, list[Places]]:
-        """Return the number of documents of a topic, and the columns of `Joined` for its hits."""
+        """Return the number of documents of a topic, and the columns of its hits.
+
+        The columns are those of `Joined`.
+        """
         scores = self.table.get(topic, {})
         hits = list(pool.keys() & scores.keys())
         if not hits:
             return len(scores), [np.zeros(0, np.int32)] * 4
-        kind = np.float32 if profile.single_precision else np.float64
+        kind: type = np.float32 if profile.single_precision else np.float64
         with np.errstate(over="ignore", under="ignore"):
-            values = np.fromiter(scores.values(), np.float64, len(scores)).astype(kind)
-            found = np.array([scores[hit] for hit in hits], dtype=np.float64).astype(kind)
+            values: Floats = np.fromiter(scores.values(), np.float64, len(scores)).astype(kind)
+            found: Floats = np.array([scores[hit] for hit in hits], dtype=np.float64).astype(kind)
         ordered = np.sort(values)
         first = len(scores) - np.searchsorted(ordered, found, side="right") + 1
         last = len(scores) - np.searchsorted(ordered, found, side="left")
@@ -100,7 +103,9 @@ class TableRun:
 def _places_in_ties(
     hits: Sequence[str], found: Floats, tied: Mask, ids: Sequence[str], values: Floats
 ) -> Ints:
-    """Return how many documents with an equal score come before each hit, because their ids are greater.
+    """Return how many documents with an equal score come before each hit.
+
+    Their ids are greater.
 
     found: the scores of the hits. tied: whether another document has the score. values: of all documents.
     """

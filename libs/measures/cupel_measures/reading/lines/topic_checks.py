@@ -38,7 +38,7 @@ EXTRA = declare(
 
 
 def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = None) -> Findings:
-    """Compare the topics of a run with those of its track or qrels, as `check_topics` does."""
+    """Compare the topics of a run with those of its track, as `check_topics` does."""
     return check_topics(run.ranking.topics, qrels_topics, file=file)
 
 

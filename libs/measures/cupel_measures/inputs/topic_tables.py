@@ -1,4 +1,4 @@
-"""Tables of topics, documents and numbers, from dictionaries and other objects in memory."""
+"""Tables of topics, documents and numbers in memory."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 
 def nesting(source: Any) -> int:
-    """Return how many dictionaries are inside each other, following the first value of each."""
+    """Return how many dictionaries are inside each other, along the first values."""
     depth = 0
     while isinstance(source, Mapping):
         depth += 1
@@ -57,7 +57,7 @@ def table_of(source: Any, content: Content, name: str) -> Table:
 
 
 def check_table(table: Table, content: Content, name: str, code: str) -> Findings:
-    """Return an error for each invalid id, and for each value that is not a finite number.
+    """Return an error for each invalid id and each value that is no number.
 
     code: of the errors about values.
     """
@@ -98,7 +98,10 @@ def is_number_type(kind: type) -> bool:
 
 
 def _with_string_ids(source: Mapping[Any, Mapping[Any, Any]], name: str) -> Table:
-    """Return the table with all ids as strings. The inner dictionaries are copied only if necessary."""
+    """Return the table with all ids as strings.
+
+    The inner dictionaries are copied only if necessary.
+    """
     findings = Findings()
     table = {}
     topics = _strings([*source], "topic", name, findings)
@@ -112,7 +115,10 @@ def _with_string_ids(source: Mapping[Any, Mapping[Any, Any]], name: str) -> Tabl
 
 
 def _strings(ids: list[Any], what: str, name: str, findings: Findings) -> list[str]:
-    """Return ids as strings. Report those that are neither strings nor whole numbers, and duplicates."""
+    """Return ids as strings.
+
+    Report ids that are neither strings nor whole numbers, and duplicates.
+    """
     if set(map(type, ids)) <= {str}:
         return ids
     strings = [str(id_) for id_ in ids]
