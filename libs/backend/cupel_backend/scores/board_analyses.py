@@ -13,7 +13,7 @@ analysis does not wait.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
@@ -49,6 +49,7 @@ from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing import board_analysis
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import Interval
+from cupel_measures.comparing.topic_sets.detectable_differences import clip_mean
 from cupel_measures.explaining.scale_notes import scale_of
 from cupel_measures.grammar.registry import Aggregate
 from cupel_measures.model import Floats
@@ -446,7 +447,8 @@ def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], tex
         seed=result.seed,
         warnings=result.warnings,
     )
-    return _pack(analysis, [_describe_rank(entry, convert, is_tested) for entry in result.standings])
+    standings = [replace(entry, mean=clip_mean(entry.mean, text)) for entry in result.standings]
+    return _pack(analysis, [_describe_rank(entry, convert, is_tested) for entry in standings])
 
 
 def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> dict[str, Any]:
