@@ -15,8 +15,8 @@ def test_only_submissions_without_a_significant_pair_are_named() -> None:
     rows = [row("a", (1, 3), True), row("b", (1, 4), False), row("c", (2, 4), False)]
     [sentence] = _outside_best_set(rows)
     assert sentence == (
-        "b is outside the set by the one-sided test against the best, though no single pair shows that it is "
-        "worse. Being outside is not a test that a submission is worse."
+        "b is outside the set by the one-sided test against the best, though no single pair by the test of "
+        "the groups shows that it is worse. Being outside is not a test that a submission is worse."
     )
     [several] = _outside_best_set([*rows, row("d", (1, 4), False)])
     assert several.startswith("b, d are outside the set")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cupel_audits.report import Heading, MeasureCell, Plot, TableSchema, name_some
-from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable
+from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable, range_of_means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> 
         return "No detectable difference is defined"
     most = max(row.topics for row in defined)
     with_most = (row for row in defined if row.topics == most)
-    possible = [row for row in with_most if not is_undetectable(row.measure, row.detectable)]
+    possible = [row for row in with_most if not is_undetectable(range_of_means(row.measure), row.detectable)]
     best = min(possible, key=lambda row: row.detectable or 0, default=None)
     difference = (
         "no possible difference"

@@ -30,7 +30,7 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import PairTests, discriminative_power
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
-from cupel_measures.comparing.topic_sets.detectable_differences import warn_of_undetectable
+from cupel_measures.comparing.topic_sets.detectable_differences import range_of_means, warn_of_undetectable
 from cupel_measures.comparing.topic_sets.power_estimates import (
     power_difference,
     required_difference,
@@ -227,7 +227,7 @@ class DiscriminativePower(OverTopics):
                     f"{row.measure}: {warning}"
                     for row in rows
                     for warning in warn_of_undetectable(
-                        row.measure, row.detectable, self.alpha, power=self.power
+                        range_of_means(row.measure), row.detectable, self.alpha, power=self.power
                     )
                 ),
             ),

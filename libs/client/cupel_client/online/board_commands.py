@@ -22,7 +22,7 @@ from cupel_contract.leaderboard_resources import (
 )
 from cupel_contract.score_resources import ScoreResource, TopicScoresResource
 from cupel_measures.comparing.outcomes import is_scale_note
-from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable
+from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable, range_of_means
 
 SCORE_COLUMNS = ("run", "measure", "topic", "value")
 BOARD_COLUMNS = tuple(LeaderboardRowResource.model_fields)
@@ -280,7 +280,7 @@ def _summarise(analysis: LeaderboardAnalysis, measure: str) -> str:
         f"{summary} With {analysis.topics} topics, a paired t-test at alpha {analysis.alpha} (a single "
         "test) detects, at the spread pooled over all pairs,"
     )
-    if is_undetectable(measure, analysis.smallest_difference):
+    if is_undetectable(range_of_means(measure), analysis.smallest_difference):
         return f"{test} no possible true difference with power 0.8."
     return (
         f"{test} a true difference of {analysis.smallest_difference:.3g} with power 0.8, and smaller ones "

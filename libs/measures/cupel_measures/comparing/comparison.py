@@ -255,9 +255,9 @@ def _compare_measures(
         differences = _differences(values, topics, pairs, tests, choices)
         yield MeasureComparison(
             measure=measure,
-            means=tuple(clip_mean(mean, measure.text) for mean in _means(values, choices)),
+            means=tuple(clip_mean(mean, measure.bounds) for mean in _means(values, choices)),
             differences=tuple(
-                replace(pair, difference=clip_difference(pair.difference, measure.text))
+                replace(pair, difference=clip_difference(pair.difference, measure.bounds))
                 for pair in differences
             ),
             detectable=detectable,
@@ -266,7 +266,7 @@ def _compare_measures(
             groups_undefined=grouped.undefined,
             warnings=(
                 *_warnings(measure, [test.outcome for test in tests]),
-                *warn_of_undetectable(measure.text, detectable, choices.alpha),
+                *warn_of_undetectable(measure.bounds, detectable, choices.alpha),
             ),
             friedman=_friedman(systems, values, choices) if choices.is_rank_test else None,
         )
@@ -400,7 +400,7 @@ def _aspect_differences(
     for variant, measure in measure_of.items():
         differences = pair_differences(compared_values(scores[variant.measure], measure), pairs)
         bounds = with_variance(differences, _single_intervals(differences, choices))
-        yield AspectDifferences(variant, tuple(clip_difference(item, variant.measure) for item in bounds))
+        yield AspectDifferences(variant, tuple(clip_difference(item, measure.bounds) for item in bounds))
 
 
 def _column_means(values: Floats) -> tuple[float, ...]:

@@ -250,6 +250,8 @@ def _advice(measure: str, summary: LabellingSummary) -> Iterator[str]:
         )
     elif summary.tau is not None:
         yield f"Do not replace the reference by {measure} with these labels: tau stays below {STRONG_TAU}."
+    else:
+        yield f"Do not infer whether {measure} can replace the reference: tau is undefined with these labels."
     if summary.tau is not None and summary.tau_random is not None and summary.tau <= summary.tau_random:
         yield "The selection gives no higher tau than as many random labels on average (untested)."
     if summary.missed:

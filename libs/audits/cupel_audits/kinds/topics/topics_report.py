@@ -21,7 +21,11 @@ from cupel_audits.kinds.topics.topics_tables import (
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import fit_decline
-from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable, warn_of_undetectable
+from cupel_measures.comparing.topic_sets.detectable_differences import (
+    is_undetectable,
+    range_of_means,
+    warn_of_undetectable,
+)
 
 READING = (
     "The swap rate is the share of differences of a given size that another set of as many topics reverses. "
@@ -91,7 +95,9 @@ def report(
             *(
                 f"{result['measure']}: {warning}"
                 for result in defined.values()
-                for warning in warn_of_undetectable(result["measure"], result["detectable"], alpha)
+                for warning in warn_of_undetectable(
+                    range_of_means(result["measure"]), result["detectable"], alpha
+                )
             ),
         ),
         actions=tuple(findings.advice(difference, alpha)),
@@ -241,7 +247,7 @@ def _topic_sentences(
     if result is None:
         return
     test = f"{result['measure']}: a paired t-test on {len(about.topics)} topics at alpha {alpha:g} detects"
-    if is_undetectable(result["measure"], result["detectable"]):
+    if is_undetectable(range_of_means(result["measure"]), result["detectable"]):
         yield f"{test} no possible true difference with power 0.8."
     elif result["detectable"] is not None:
         needed = "more than a million" if result["needed"] is None else result["needed"]

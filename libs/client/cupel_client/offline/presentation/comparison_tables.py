@@ -200,7 +200,7 @@ def _shows_detectable(comparison: MeasureComparison) -> bool:
 
 
 def _format_detectable(comparison: MeasureComparison) -> str:
-    if is_undetectable(comparison.measure.text, comparison.detectable):
+    if is_undetectable(comparison.measure.bounds, comparison.detectable):
         return "none possible"
     return _format_number(comparison.detectable)
 

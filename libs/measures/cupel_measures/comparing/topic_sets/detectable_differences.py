@@ -7,6 +7,9 @@ from cupel_measures.comparing.resampling import Interval
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
 
+Range = tuple[float, float]
+"""The minimum and the maximum of a measure."""
+
 
 def detectable_difference(values: Floats, alpha: float) -> float | None:
     """Return the smallest difference detected with power 0.8; None if it is undefined.
@@ -17,24 +20,22 @@ def detectable_difference(values: Floats, alpha: float) -> float | None:
     return (smallest_difference(variance, len(values), alpha=alpha) or None) if variance else None
 
 
-def range_of_means(measure: str) -> tuple[float, float] | None:
+def range_of_means(measure: str) -> Range | None:
     """Return the range of a measure that is averaged over topics; None for other measures."""
     parsed = parse(measure)
     return parsed.bounds if parsed.declaration.aggregate == "mean" else None
 
 
-def is_undetectable(measure: str, detectable: float | None) -> bool:
-    """Return whether a detectable difference exceeds the range of the measure."""
-    bounds = range_of_means(measure)
+def is_undetectable(bounds: Range | None, detectable: float | None) -> bool:
+    """Return whether a detectable difference exceeds the range of its measure."""
     return detectable is not None and bounds is not None and detectable > bounds[1] - bounds[0]
 
 
 def warn_of_undetectable(
-    measure: str, detectable: float | None, alpha: float, *, power: float = 0.8
+    bounds: Range | None, detectable: float | None, alpha: float, *, power: float = 0.8
 ) -> Iterator[str]:
-    """Yield a warning if a detectable difference exceeds the range of the measure."""
-    bounds = range_of_means(measure)
-    if bounds is not None and is_undetectable(measure, detectable):
+    """Yield a warning if a detectable difference exceeds the range of its measure."""
+    if bounds is not None and is_undetectable(bounds, detectable):
         yield (
             f"the difference of {detectable:.3g} that a paired t-test at alpha {alpha:g} (a single test) "
             f"detects with power {power:g} exceeds the range of the measure ({bounds[0]:g} to {bounds[1]:g})"
@@ -42,15 +43,13 @@ def warn_of_undetectable(
         )
 
 
-def clip_mean(interval: Interval, measure: str) -> Interval:
-    """Return the interval of a mean, clipped to the range of the measure."""
-    bounds = range_of_means(measure)
+def clip_mean(interval: Interval, bounds: Range | None) -> Interval:
+    """Return the interval of a mean, clipped to the range of its measure."""
     return interval if bounds is None else interval.clipped(*bounds)
 
 
-def clip_difference(interval: Interval, measure: str) -> Interval:
-    """Return the interval of a difference of means, clipped to what the measure allows."""
-    bounds = range_of_means(measure)
+def clip_difference(interval: Interval, bounds: Range | None) -> Interval:
+    """Return the interval of a difference of means, clipped to the largest possible difference."""
     if bounds is None:
         return interval
     width = bounds[1] - bounds[0]
