@@ -171,6 +171,29 @@ def test_missed_subtopic_labels_the_whole_pool(subject: AuditSubject) -> None:
     assert "1 of 4 subtopics have no relevant document in the pools" in report.verdict[1]
 
 
+def test_report_on_labels_without_a_tau_gives_no_advice_on_the_reference(subject: AuditSubject) -> None:
+    given = {"repeats": 2, "batch": 3}
+    report = reported(
+        "label_selection", subject, given, trials_of("label_selection", subject, given, only=[1])
+    )
+    assert report.actions == (
+        "Do not infer whether LMD can replace the reference: tau is undefined with these labels.",
+    )
+
+
+def test_labelled_shares_of_equal_pools_have_no_extremes() -> None:
+    """No topic has a relevant document in the pools, so every pool is labelled completely."""
+    judged = diverse(
+        {topic: {"elsewhere": {"s0": 1}} | {name: {"s0": 0} for name in of} for topic, of in ABOUT.items()}
+    )
+    subject = subject_of(judged, RUNS, CLASSIC, top=20, texts=TEXTS)
+    report = audited("label_selection", subject, {"repeats": 2})
+    assert report.plots[1].title == "Labelled share of a topic's pool: 100% for every topic"
+    assert [column.title for column in report.table("points").columns if column.name == "share"] == [
+        "labelled share"
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "given"), [("content", FEW), ("label_selection", {"repeats": 2, "batch": 3})]
 )

@@ -261,7 +261,11 @@ def name_first(
 ) -> str:
     """Return the ids of the first topics when sorted by `key`.
 
-    Topics with equal keys keep their order.
+    Topics with equal keys keep their order. Others that are tied with the last one are counted.
     """
-    order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
-    return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
+    keys = [key(scores) for scores in result["topics"]]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    named, more = order[:NAMED_TOPICS], order[NAMED_TOPICS:]
+    tied = sum(keys[place] == keys[named[-1]] for place in more)
+    others = f" and {tied} other{'s' * (tied > 1)}" if tied else ""
+    return ", ".join(about.topics[place] for place in named) + others

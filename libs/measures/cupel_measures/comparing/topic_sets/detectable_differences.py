@@ -37,7 +37,7 @@ def warn_of_undetectable(
     """Yield a warning if a detectable difference exceeds the range of its measure."""
     if bounds is not None and is_undetectable(bounds, detectable):
         yield (
-            f"the difference of {detectable:.3g} that a paired t-test at alpha {alpha:g} (a single test) "
+            f"the difference of {detectable:.4g} that a paired t-test at alpha {alpha:g} (a single test) "
             f"detects with power {power:g} exceeds the range of the measure ({bounds[0]:g} to {bounds[1]:g})"
             ", so these topics detect no possible difference with this power"
         )
