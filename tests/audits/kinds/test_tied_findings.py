@@ -10,7 +10,7 @@ import pytest
 
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject
-from support.data.audit_subjects import audited, board, lists, subject_of
+from support.data.audit_subjects import audited, board, lists, reported, subject_of, trials_of
 from support.data.small_collections import qrels_of, scale
 
 TOPICS = "1234"
@@ -114,7 +114,8 @@ def test_runs_that_lose_equally_many_ranks() -> None:
     firsts = {"a": "x", "b": "y", "c": "z"}
     runs = lists({run: {topic: [first, "u"] for topic in TOPICS} for run, first in firsts.items()})
     report = audited("leave_one_run_out", subject_of(qrels, runs, "P@1"))
-    assert titles_of(report)[0] == "When left out, a run loses up to 2 of 3 ranks (a by P@1)"
+    assert titles_of(report)[0] == "When left out, a run loses up to 2 of 3 ranks (a and 2 others by P@1)"
+    assert "at most 100.0% (a and 2 others) for a run that is left out" in " ".join(report.verdict)
     assert titles_of(report)[2] == (
         "A run alone contributes up to 4 judged documents (a and 2 others, depth 1)"
     )
@@ -132,3 +133,14 @@ def test_ranks_under_two_versions(other: Mapping[str, int], best: str, title: st
     report = audited("qrels_versions", subject_of(QRELS, RUNS, "P@1", other=qrels_of({scale(1): judged})))
     assert f"; {best}." in report.verdict[0]
     assert title in titles_of(report)
+
+
+def test_verdict_on_one_run_of_a_changed_pair_is_in_the_singular() -> None:
+    """Trials of an earlier release counted runs whose group changed, so a single run is possible."""
+    subject = subject_of(QRELS, RUNS, "P@1", other=QRELS)
+    trials = trials_of("qrels_versions", subject)
+    for trial in trials.values():
+        if "regrouped" in trial:
+            trial["regrouped"][0] = True
+    report = reported("qrels_versions", subject, None, trials)
+    assert "1 run is in pairs whose significance changes" in report.verdict[0]
