@@ -256,7 +256,7 @@ def _outside_best_set(rows: Sequence[LeaderboardRowResource]) -> Iterator[str]:
 
 
 def _summarise(analysis: LeaderboardAnalysis, measure: str) -> str:
-    """Return the result of a significance analysis by a measure, in one or two sentences."""
+    """Return the result of a significance analysis in one or two sentences."""
     if analysis.state == "pending":
         return "The significance analysis is still running; try again in a moment, or add --wait."
     if analysis.submissions == 1:

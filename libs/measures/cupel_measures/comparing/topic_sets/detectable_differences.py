@@ -21,7 +21,7 @@ def detectable_difference(values: Floats, alpha: float) -> float | None:
 
 
 def range_of_means(measure: str) -> Range | None:
-    """Return the range of a measure that is averaged over topics; None for other measures."""
+    """Return the range of a measure that is averaged over topics, or None."""
     parsed = parse(measure)
     return parsed.bounds if parsed.declaration.aggregate == "mean" else None
 
@@ -49,7 +49,7 @@ def clip_mean(interval: Interval, bounds: Range | None) -> Interval:
 
 
 def clip_difference(interval: Interval, bounds: Range | None) -> Interval:
-    """Return the interval of a difference of means, clipped to the largest possible difference."""
+    """Return the interval of a difference, clipped to the largest possible one."""
     if bounds is None:
         return interval
     width = bounds[1] - bounds[0]
