@@ -1,4 +1,4 @@
-"""Clauses on the highest and the lowest of named values, which also hold if values are tied."""
+"""Clauses on the highest and the lowest of named values, which may be tied."""
 
 from collections.abc import Sequence
 

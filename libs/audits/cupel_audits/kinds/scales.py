@@ -480,7 +480,7 @@ def _rounded(percent: float | None) -> float | None:
 
 
 def _with_finding(plot: Plot, rows: Sequence[ScaleTestRow]) -> Plot:
-    """Return the plot with the test, and the highest and the lowest percentage, in its title."""
+    """Return the plot with the test and the extreme percentages in its title."""
     test = "rank_test" if plot.name == "by_rank" else "mean_test"
     tests = " or ".join(dict.fromkeys(getattr(row, test) for row in rows))
     percents = [(getattr(row, plot.y), row.measure) for row in rows if getattr(row, plot.y) is not None]

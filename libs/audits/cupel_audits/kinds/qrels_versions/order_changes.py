@@ -304,7 +304,7 @@ def _describe_best(runs: Sequence[RunChangesRow]) -> str:
 
 
 def _farthest(runs: Sequence[RunChangesRow]) -> tuple[RunChangesRow, int]:
-    """Return the first row with the largest change of rank, and the number of others that have it."""
+    """Return a row with the largest change of rank, and the number of others with it."""
     mover = max(runs, key=lambda run: abs(run.rise))
     return mover, sum(abs(run.rise) == abs(mover.rise) for run in runs) - 1
 
