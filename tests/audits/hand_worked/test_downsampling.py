@@ -104,11 +104,14 @@ def report_of(parameters: Mapping[str, object]) -> AuditReport:
     return audited("downsampling", subject, {"ratios": PERCENTS, "repeats": REPEATS, **parameters})
 
 
+ALL_JUDGMENTS = "with all judgments, but not at the next step"
+
+
 @pytest.mark.parametrize(
     ("parameters", "sampler", "extent"),
     [
-        ({"method": "stratified"}, stratified, "only with all judgments"),
-        ({"method": "uniform"}, uniform_independent, "only with all judgments"),
+        ({"method": "stratified"}, stratified, ALL_JUDGMENTS),
+        ({"method": "uniform"}, uniform_independent, ALL_JUDGMENTS),
         ({"method": "uniform", "nested": True}, uniform_nested, "down to 85.0% of the judgments"),
     ],
 )
@@ -126,7 +129,7 @@ def test_report_equals_an_independent_sampler(
     least = min(point[6] for point in points if point[3] >= 0.9)
     note = f" (least {least:.4f})" if least < 0.9 else ""
     assert taus[100] == 1
-    assert (taus[90] < 0.9) == (extent == "only with all judgments")
+    assert (taus[90] < 0.9) == (extent == ALL_JUDGMENTS)
     assert report.verdict == (
         f"P@2: mean tau over 3 repeats is at least 0.9 {extent}{note}; with {kept[50]:.1%} of the judgments "
         f"it is {taus[50]:.2f}.",

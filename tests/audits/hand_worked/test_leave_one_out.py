@@ -103,8 +103,8 @@ RUN_VERDICT = (
     "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
     "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
     "in 1 of 4 cases it removes none.",
-    "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run that is "
-    "left out, 0.0% on average for a run in the pool.",
+    "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one and 2 others) for a "
+    "run that is left out, 0.0% on average for a run in the pool.",
 )
 
 
@@ -191,8 +191,8 @@ TEAM_VERDICT = (
     "order is 0.730 on average and at least 0.548.",
     "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
     "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most 4.",
-    "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one) for a run whose "
-    "team is left out, 0.0% on average for a run in the pool.",
+    "Unjudged share of the top 1: 37.5% on average and at most 50.0% (one and 2 others) for a "
+    "run whose team is left out, 0.0% on average for a run in the pool.",
 )
 
 

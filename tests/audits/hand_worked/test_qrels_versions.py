@@ -97,10 +97,10 @@ def test_report_equals_the_hand_worked_report() -> None:
     assert_report(
         report,
         verdict=[
-            "P@1: tau between the two orders is 0.18; 3 of 4 runs change rank, r1 most (from 1 to 3); r2 and "
-            "1 more with equal scores are best instead of r1. 0 runs are in pairs whose significance "
-            "changes; 0 of 6 pairs of runs differ significantly under one version only (step-down max-T "
-            "test, alpha 0.1).",
+            "P@1: tau between the two orders is 0.18; 3 of 4 runs change rank, none more than r1 (from 1 to "
+            "3); r2 and 1 more with equal scores have rank 1 instead of r1. 0 runs are in pairs whose "
+            "significance changes; 0 of 6 pairs of runs differ significantly under one version only "
+            "(step-down max-T test, alpha 0.1).",
             "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
             "alpha 0.20); 3 have different labels; judgments in qrels only: 1, in other only: 1.",
         ],

@@ -181,8 +181,8 @@ def test_report_equals_independent_draws() -> None:
             "most 12% of other topic sets (extrapolated).",
             "P@10: tau of 1 topic, selected for these runs, with the order by all 5 is 1.000.",
             "P@10: with up to 2 random topics, the mean tau with the order by all topics is below 0.9.",
-            f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power "
-            f"0.8; a true difference of 0.05 needs {needed} topics.",
+            f"P@10: a paired t-test on 5 topics at alpha 0.05 detects a true difference of {detectable:.3f} "
+            f"with power 0.8; a true difference of 0.05 needs {needed} topics.",
             # medians: 0 (topic 5), 0.25 (3), 0.35 (1 and 2; topic 2 has the lower mean), 0.6 (4)
             "P@10: the topics with the lowest median scores are 5, 3, 2; on topic 5 all runs score 0; the "
             "topics with the largest standard deviations are 4, 1, 2.",
@@ -202,6 +202,6 @@ def test_report_equals_independent_draws() -> None:
         "With 5 topics, differences of 0.2 or more by P@10 have an extrapolated swap rate of at most 12%",
         "The fitted swap rate of the smallest differences by P@10 is 23% with 1 topic, and 23% with 5 "
         "(extrapolated)",
-        "Topics needed for a tau of 0.9: 1 selected or more than 2 random by P@10",
+        "Topics that reach a tau of 0.9: 1 selected for these runs or more than 2 random (mean tau) by P@10",
         "Topics 5, 3, 2 have the lowest median scores by P@10",
     ]

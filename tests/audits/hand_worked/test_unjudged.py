@@ -86,7 +86,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "On average 31.2% of the top 2 of a run are unjudged; the largest share is 50.0% (three).",
+        "On average 31.2% of the top 2 of a run are unjudged; the largest share is 50.0% (three "
+        "and 1 other).",
         "3 documents in the top 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
         "reverse the order of two runs.",
         "The listed documents (3) have 100% of the influence of all examined documents. If 2z of topic 2 "
@@ -94,7 +95,7 @@ def test_report_equals_the_hand_worked_report() -> None:
     )
     assert [plot.title for plot in report.plots] == [
         "The first 3 documents have 100% of the influence of all examined documents",
-        "Top 2: three has the largest unjudged share, 50%",
+        "Top 2: the largest unjudged share is 50% (three and 1 other)",
     ]
     assert report.actions[0] == (f"Judge 2z of topic 2 first: if it is highly relevant, {CLOSES_LEAD}.")
     assert report.undefined == report.warnings == ()

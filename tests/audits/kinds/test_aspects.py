@@ -78,6 +78,19 @@ def test_bounds_of_cam_and_mm_of_three_documents(table_3: AuditSubject) -> None:
     assert report.numbers["bound_below_0.9(CAM(of=AP))"] == 1
 
 
+def test_tied_medians_are_counted_and_advice_is_on_the_rankings_found(table_3: AuditSubject) -> None:
+    report = report_of(table_3)
+    titles = [plot.title for plot in report.plots]
+    assert (
+        "Median score of rankings by one sort key: highest for correctness > relevance (0.84), lowest for "
+        "squares and 2 others (0.77)"
+    ) in titles
+    assert report.actions[-1] == (
+        "Do not compare averages over aspects between topics or collections: the best rankings found score "
+        "differently. The bound of TOMA is 1."
+    )
+
+
 def test_low_bounds_without_lacking_aspects_are_a_share_of_all_topics() -> None:
     """The bound of AP is 19/24 on topic t, and 1 on topic u, where one document is best by both aspects."""
     qrels = qrels_of(
@@ -120,6 +133,13 @@ def test_zero_aspect_documents_by_rank(two_topics: AuditSubject) -> None:
     assert cells_by_key(report, "zero_ranks", "rank", "percent") == {1: 0, 2: 20, 3: 20, 4: 20, 5: 0}
     assert report.table("zero").rows == (("CAM(of=AP@5)", 3, 5, 60.0),)
     assert report.numbers["zero(CAM(of=AP@5))"] == 60
+
+
+def test_advice_on_zero_aspect_documents_names_no_single_measure(two_topics: AuditSubject) -> None:
+    assert (
+        "Look at the first documents of the best runs by a measure before you use it, above all where the "
+        "share of zero-aspect documents is high."
+    ) in report_of(two_topics).actions
 
 
 def test_unjudged_documents_can_count_as_zero_aspect_documents(two_topics: AuditSubject) -> None:

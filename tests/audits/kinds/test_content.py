@@ -171,6 +171,38 @@ def test_missed_subtopic_labels_the_whole_pool(subject: AuditSubject) -> None:
     assert "1 of 4 subtopics have no relevant document in the pools" in report.verdict[1]
 
 
+def test_report_on_labels_without_a_tau_gives_no_advice_on_the_reference(subject: AuditSubject) -> None:
+    given = {"repeats": 2, "batch": 3}
+    report = reported(
+        "label_selection", subject, given, trials_of("label_selection", subject, given, only=[1])
+    )
+    assert report.actions == (
+        "Do not infer whether LMD can replace the reference: tau is undefined with these labels.",
+    )
+
+
+def test_selection_with_the_tau_of_random_labels_gives_no_higher_tau(subject: AuditSubject) -> None:
+    given = {"repeats": 2, "batch": 3}
+    trials = trials_of("label_selection", subject, given)
+    trials |= {number: trials[number] | {"taus": trials[0]["taus"]} for number in (1, 2)}
+    report = reported("label_selection", subject, given, trials)
+    sentence = "The selection gives no higher tau than as many random labels on average (untested)."
+    assert sentence in report.actions
+
+
+def test_labelled_shares_of_equal_pools_have_no_extremes() -> None:
+    """No topic has a relevant document in the pools, so every pool is labelled completely."""
+    judged = diverse(
+        {topic: {"elsewhere": {"s0": 1}} | {name: {"s0": 0} for name in of} for topic, of in ABOUT.items()}
+    )
+    subject = subject_of(judged, RUNS, CLASSIC, top=20, texts=TEXTS)
+    report = audited("label_selection", subject, {"repeats": 2})
+    assert report.plots[1].title == "Labelled share of a topic's pool: 100% for every topic"
+    assert [column.title for column in report.table("points").columns if column.name == "share"] == [
+        "labelled share"
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "given"), [("content", FEW), ("label_selection", {"repeats": 2, "batch": 3})]
 )
@@ -274,6 +306,16 @@ def test_random_topics_and_other_runs_have_the_tau_of_scipy(scored: AuditSubject
             assert tau == pytest.approx(scipy_tau(scored, order[:end], list(range(len(RUNS)))))
         assert len(results[trial]["held_out"]) == 3
     assert results[0]["held_out"] == []
+
+
+def test_advice_names_the_topics_from_which_the_other_runs_reach_a_high_tau(scored: AuditSubject) -> None:
+    trials = trials_of("topic_selection", scored, FEW_TOPICS)
+    for number in (1, 2, 3):
+        trials[number]["held_out"] = [0.5, 0.95, 0.8]
+    report = reported("topic_selection", scored, FEW_TOPICS, trials)
+    assert report.actions[0] == (
+        "With 2 topics, the mean tau of the runs that did not select them first reaches 0.9."
+    )
 
 
 def test_report_names_the_best_number_of_topics(scored: AuditSubject) -> None:

@@ -106,7 +106,10 @@ def test_equal_scores_leave_tau_undefined() -> None:
 def test_verdict_says_that_tau_is_high_only_with_all_judgments() -> None:
     report = audited("incomplete", subject_of(*board(runs=12), "P@5"), {"percents": [100, 30], "repeats": 3})
     assert report.numbers["tau(P@5)@30"] < 0.9  # type: ignore[operator]
-    assert "mean tau over 3 repeats is at least 0.9 only with all judgments; with " in report.verdict[0]
+    assert (
+        "mean tau over 3 repeats is at least 0.9 with all judgments, but not at the next step; with "
+        in report.verdict[0]
+    )
 
 
 def test_report_warns_of_measures_that_do_not_use_the_aspect() -> None:

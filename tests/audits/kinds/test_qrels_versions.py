@@ -111,7 +111,7 @@ def test_equal_versions_agree_fully_and_keep_all_ranks() -> None:
     assert report.numbers["tau(AP)"] == report.numbers["tau_ap(AP)"] == 1
     changed = ("moved", "farthest", "regrouped", "alone", "opposite")
     assert [report.numbers[f"{name}(AP)"] for name in changed] == [0] * 5
-    assert "; one remains best." in report.verdict[0]
+    assert "; one keeps rank 1." in report.verdict[0]
 
 
 def runs_with_shares(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:
@@ -136,7 +136,7 @@ def test_groups_change_if_other_documents_are_relevant() -> None:
     assert table.column("regrouped") == [True, True, True]
     assert report.numbers["opposite(P@1)"] == 2
     assert report.numbers["alone(P@1)"] == 0
-    assert "worst is best instead of best" in report.verdict[0]
+    assert "worst has rank 1 instead of best" in report.verdict[0]
     assert "and 2 in opposite directions" in report.verdict[0]
 
 
@@ -225,8 +225,8 @@ def test_judgments_by_subtopic_are_compared_by_document() -> None:
 def test_tau_of_equal_runs_is_undefined() -> None:
     report = report_of(subject_of_versions(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
     assert report.numbers["tau(AP)"] is None
-    assert "one is best instead of" not in report.verdict[0]
-    assert "all 3 runs with equal scores are best instead of one" in report.verdict[0]
+    assert "one has rank 1 instead of" not in report.verdict[0]
+    assert "all 3 runs with equal scores have rank 1 instead of one" in report.verdict[0]
     assert "tau of AP: all runs have the same score under one version" in report.undefined
     assert "agreement on relevance: no topic-document pair is judged in both" in report.undefined
 

@@ -117,6 +117,40 @@ def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path
     assert sentence.startswith("AP: ")
 
 
+def test_tied_measures_are_named_together(folder: Path, tmp_path: Path) -> None:
+    """AP and AP@80 of rankings of 12 documents are equal, so they have the same power."""
+    for name in SIZES:
+        files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
+        power = (
+            "--replicates",
+            300,
+            "--alpha",
+            0.1,
+            "-m",
+            "P@2 AP AP@80",
+            "--out",
+            tmp_path / "power" / name,
+        )
+        cupel("audit", "discriminative_power", *files, *power)
+    rows = {
+        row["measure"]: row["significant"]
+        for row in combined(tmp_path, "power", tmp_path / "both")["measures"]
+    }
+    assert rows["AP"] == rows["AP@80"] > rows["P@2"]
+    report = json.loads((tmp_path / "both" / "report.json").read_text())["report"]
+    high, low = (f"{100 * rows[name] / 16:.2f}%" for name in ("AP", "P@2"))
+    assert report["verdict"][0].startswith(
+        f"Of 16 pairs of runs of 2 collections, {rows['AP']} ({high}) differ significantly by AP and AP@80, "
+        f"the highest number, and {rows['P@2']} ({low}) by P@2, the lowest. The difference of AP and P@2 is "
+    )
+    assert report["verdict"][0].endswith(" It holds only for measures chosen beforehand.")
+    [plot] = report["plots"]
+    assert plot["title"] == (
+        f"Over 2 collections, {100 * rows['AP'] / 16:.1f}% of the pairs differ significantly at alpha 0.1 by "
+        f"AP@80 and AP, {100 * rows['P@2'] / 16:.1f}% by P@2"
+    )
+
+
 def test_audits_by_different_profiles_are_refused(folder: Path, tmp_path: Path) -> None:
     name = "second"
     files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]

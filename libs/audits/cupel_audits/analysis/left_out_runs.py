@@ -28,6 +28,7 @@ from cupel_audits.analysis.left_out_tables import (
     advise,
     draw_plots,
 )
+from cupel_audits.analysis.named_extremes import name_tied
 from cupel_audits.analysis.pool_contributions import Contributions, deepest, pool_depth, unjudged
 from cupel_audits.analysis.pools import Depth, Depths, mean_of
 from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, ranks
@@ -264,14 +265,15 @@ def _points(about: SubjectSummary, left_out: LeftOut) -> Iterator[LeftOutRun]:
 def _summary_row(measure: str, points: Sequence[LeftOutRun], left_out: LeftOut) -> FairnessRow:
     runs = [point for point in points if point.measure == measure]
     taus = [tau for _, trial in left_out if (tau := trial["tau"][measure]) is not None]
-    worst = max(runs, key=lambda point: (point.places, -point.change))
+    by_loss = sorted(runs, key=lambda point: (-point.places, point.change))
+    worst = by_loss[0]
     return FairnessRow(
         measure=measure,
         tau=mean(taus),
         least=min(taus, default=None),
         places=mean([point.places for point in runs]),
         worst=worst.places,
-        run=worst.run,
+        run=name_tied([point.run for point in by_loss if point.places == worst.places]),
         change=mean([point.change for point in runs]),
         greatest=max(-point.change for point in runs),
     )
@@ -398,10 +400,11 @@ def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator
     depth = min((row.depth for row in missing), default=None)
     rows = [row for row in missing if row.depth == depth and row.after is not None]
     if rows:
-        worst = max(rows, key=lambda row: row.after or 0)
+        highest = f"{max(row.after or 0 for row in rows):.1%}"
+        tied = [row.run for row in rows if f"{row.after:.1%}" == highest]
         yield (
             f"Unjudged share of the top {depth}: {mean([row.after or 0 for row in rows]):.1%} on "
-            f"average and at most {worst.after:.1%} ({worst.run}) for {LEFT_OUT[group].lower()}, "
+            f"average and at most {highest} ({name_tied(tied)}) for {LEFT_OUT[group].lower()}, "
             f"{mean([row.before or 0 for row in rows]):.1%} on average for a run in the pool."
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from cupel_audits.analysis.named_extremes import name_tied
 from cupel_audits.analysis.run_orders import TAU
 from cupel_audits.report import Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
@@ -183,7 +184,8 @@ def _ranks_title(about: SubjectSummary, summary: Sequence[FairnessRow]) -> str:
     if worst.worst <= 0:
         return "No run loses a rank when it is left out of the pool"
     return (
-        f"{worst.run} loses most when left out: {worst.worst} of {len(about.runs)} ranks by {worst.measure}"
+        f"When left out, a run loses up to {worst.worst} of {len(about.runs)} ranks ({worst.run} by "
+        f"{worst.measure})"
     )
 
 
@@ -199,4 +201,9 @@ def _contributions_title(contributions: Sequence[ContributionRow], group: str) -
     most = max(contributions, key=lambda row: row.judged, default=None)
     if most is None or not most.judged:
         return f"No {group} alone contributes a judged document"
-    return f"{most.left} alone contributes most: {most.judged} judged documents at depth {most.depth}"
+    tied = dict.fromkeys(row.left for row in contributions if row.judged == most.judged)
+    documents = "document" if most.judged == 1 else "documents"
+    return (
+        f"A {group} alone contributes up to {most.judged} judged {documents} ({name_tied([*tied])}, depth "
+        f"{most.depth})"
+    )

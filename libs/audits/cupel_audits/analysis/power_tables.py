@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cupel_audits.report import Heading, MeasureCell, Plot, TableSchema, name_some
-from cupel_measures.catalogue.parser import parse
+from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable, range_of_means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +119,12 @@ def draw_plots(
     power: float,
 ) -> tuple[Plot, ...]:
     """Return the plots; `alpha` and `power` are those of the detectable differences."""
+    powers = [(row.percent, row.measure) for row in rows]
     return (
         Plot.bars(
             MEASURES,
             "power",
-            title=_power_title(rows, alpha),
+            title=power_title(powers, alpha),
             caption="Pairs of runs that differ significantly by each measure, in percent of all pairs.",
             x="measure",
             y="percent",
@@ -151,7 +152,7 @@ def draw_plots(
         Plot.curve(
             CURVE,
             "asl",
-            title=_power_title(rows, alpha, "of the pairs have an ASL"),
+            title=power_title(powers, alpha, "of the pairs have an ASL"),
             caption="Achieved significance level (ASL) of each pair of runs, sorted.",
             x="rank",
             y="asl",
@@ -163,12 +164,14 @@ def draw_plots(
     )
 
 
-def _power_title(rows: Sequence[PowerRow], alpha: float, what: str = "") -> str:
+def power_title(powers: Sequence[tuple[float | None, str]], alpha: float, what: str = "") -> str:
     """Return a title with the highest and the lowest power.
+
+    powers: the power of each measure in percent, with its name.
 
     An example is "40.0% of the pairs differ significantly at alpha 0.05 by AP, 20.0% by P@10".
     """
-    defined = sorted(((row.percent, row.measure) for row in rows if row.percent is not None), reverse=True)
+    defined = sorted(((percent, name) for percent, name in powers if percent is not None), reverse=True)
     if not defined:
         return "The power is undefined for every measure"
     what = f"{what} below {alpha:g}" if what else f"of the pairs differ significantly at alpha {alpha:g}"
@@ -196,22 +199,15 @@ def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> 
     if not defined:
         return "No detectable difference is defined"
     most = max(row.topics for row in defined)
-    best = min((row for row in defined if row.topics == most), key=lambda row: row.detectable or 0)
-    return (
-        f"{most} topics detect a true difference of {best.detectable:.3g} by {best.measure} (paired t-test, "
-        f"alpha {alpha:g}, power {power:g})"
+    with_most = (row for row in defined if row.topics == most)
+    possible = [row for row in with_most if not is_undetectable(range_of_means(row.measure), row.detectable)]
+    best = min(possible, key=lambda row: row.detectable or 0, default=None)
+    difference = (
+        "no possible difference"
+        if best is None
+        else f"a true difference of {best.detectable:.3g} by {best.measure}"
     )
-
-
-def warn_of_undetectable(measure: str, detectable: float | None) -> Iterator[str]:
-    """Yield a warning if a detectable difference exceeds the range of a measure."""
-    parsed = parse(measure)
-    low, high = parsed.bounds
-    if detectable is not None and parsed.declaration.aggregate == "mean" and detectable > high - low:
-        yield (
-            f"{measure}: the detectable difference of {detectable:.3g} exceeds the range of the measure "
-            f"({low:g} to {high:g}), so these topics detect no possible difference with this power"
-        )
+    return f"{most} topics detect {difference} (paired t-test, alpha {alpha:g}, power {power:g})"
 
 
 def _describe_required(required: float, smallest: float | None) -> str:

@@ -24,7 +24,7 @@ STRONG_IN_PAIRS = (
 )
 """The meaning of STRONG. Without ties, tau is 1 - 2 s if a share s of the pairs is swapped."""
 
-STRONG_LABEL = f"tau {STRONG}: 1 in {round(2 / (1 - STRONG))} pairs swapped"
+STRONG_LABEL = f"tau {STRONG}: 1 in {round(2 / (1 - STRONG))} pairs swapped (no ties)"
 """The label of a line at STRONG in a plot."""
 
 MONTE_CARLO = (

@@ -242,7 +242,7 @@ class Reach:
             return "tau is undefined"
         tau = self._name_tau()
         if not self.strong:
-            return f"{tau} is below {STRONG} from the first step on"
+            return f"{tau} is below {STRONG} at the first step"
         least = min(point.tau.least or 0.0 for point in self.strong)
         note = f" (least {least:.4f})" if least < STRONG else ""
         return f"{tau} is at least {STRONG} {self._describe_last(axis)}{note}"
@@ -251,7 +251,7 @@ class Reach:
         if not self.falls_below:
             return "at every step"
         if all(point.kept == 1 for point in self.strong):
-            return "only with all judgments"
+            return "with all judgments, but not at the next step"
         last = self.strong[-1]
         return f"{'down' if axis.falling else 'up'} to {axis.describe(last.step, last.kept)}"
 
@@ -292,12 +292,15 @@ def _ranks_title(ranks: Sequence[RanksOfRun], rank_name: str) -> str:
     for row in ranks:
         by_run.setdefault((row.run, row.measure), []).append(row)
     (run, measure), rows = max(by_run.items(), key=lambda item: _spread(item[1]))
-    if not _spread(rows):
+    largest = _spread(rows)
+    if not largest:
         return f"No run changes its {rank_name}"
-    return (
-        f"{run} changes its {rank_name} most: between {min(row.rank for row in rows):g} and "
-        f"{max(row.rank for row in rows):g} by {measure}"
-    )
+    is_tied = sum(_spread(others) == largest for others in by_run.values()) > 1
+    changes = f"No run changes its {rank_name} more than {run}"
+    if not is_tied:
+        changes = f"{run} changes its {rank_name} most"
+    low, high = min(row.rank for row in rows), max(row.rank for row in rows)
+    return f"{changes}: between {low:g} and {high:g} by {measure}"
 
 
 def _spread(rows: Sequence[RanksOfRun]) -> float:

@@ -14,6 +14,7 @@ from cupel_audits.subject import DECIMALS, AuditSubject, means, scores_by_topic
 from cupel_measures.comparing.compared_measures import compared_measure
 from cupel_measures.comparing.comparison import compared_values
 from cupel_measures.comparing.outcomes import undefined_reason
+from cupel_measures.comparing.rank_correlation import levels
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.grammar.syntax import MeasureError
@@ -113,3 +114,12 @@ def collect_warnings(trials: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         for note in trial["notes"]:
             measures.setdefault(note, []).append(trial["measure"])
     return tuple(f"{', '.join(names)}: {note}" for note, names in measures.items())
+
+
+def mid_ranks(scores: RunScores) -> list[float]:
+    """Return the rank of each run, 1 for the best; tied runs share their mean rank."""
+    level = levels(scores.means)
+    above = (level[:, None] < level[None, :]).sum(axis=1)
+    ties = (level[:, None] == level[None, :]).sum(axis=1)
+    ranks: list[float] = (above + (ties + 1) / 2).tolist()
+    return ranks

@@ -4,13 +4,13 @@ The pairs of runs of all collections are taken together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated, Any
 
 import numpy as np
 
-from cupel_audits.analysis.power_tables import NOT_BY_POWER_ALONE
+from cupel_audits.analysis.power_tables import NOT_BY_POWER_ALONE, power_title
 from cupel_audits.declarations import Audit, AuditError
 from cupel_audits.kinds.discriminative_power import DiscriminativePower
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, name_some
@@ -107,7 +107,7 @@ def report(
             COLLECTIONS.table(_collection_rows(powers)),
             DIFFERENCES.table(differences),
         ),
-        plots=(PLOT,),
+        plots=(replace(PLOT, title=_title(rows, len(by_collection), audit.alpha)),),
         reading=READING,
         undefined=tuple(
             f"power of {text}: it is undefined on a collection"
@@ -201,6 +201,14 @@ def _verdict(
             f"significantly by the paired bootstrap test at alpha {alpha:g}, "
             f"uncorrected. On {row_.highest} of {collections} collections, no measure has a higher power."
         )
+
+
+def _title(rows: Sequence[CombinedPowerRow], collections: int, alpha: float) -> str:
+    """Return a title with the highest and the lowest power over all collections."""
+    if not rows:
+        return "The power is undefined for every measure on some collection"
+    powers = [(row.percent, row.measure) for row in rows]
+    return f"Over {collections} collections, {power_title(powers, alpha)}"
 
 
 def _name_tied(rows: Sequence[CombinedPowerRow], row: CombinedPowerRow) -> str:

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, NotRequired, TypedDict
 
+from cupel_audits.analysis.named_extremes import describe_mover, others_with
 from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS
-from cupel_audits.analysis.score_matrices import OverTopics, RunScores, score_runs
+from cupel_audits.analysis.score_matrices import OverTopics, RunScores, mid_ranks, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportTable, RunCell, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.compared_measures import AspectVariant, compared_measure
-from cupel_measures.comparing.rank_correlation import levels, overlap, tau_ap, tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import overlap, tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.grammar.parameters import OneFlag, Persistence
 
 MOVERS = 5
@@ -203,7 +204,7 @@ class CorrelationAudit(OverTopics):
             undefined=overall.undefined,
             by_topic=by_topic.value,
             topics=list(by_topic.topics),
-            ranks=(_mid_ranks(first), _mid_ranks(second)),
+            ranks=(mid_ranks(first), mid_ranks(second)),
         )
         if self.tau_ap:
             result["tau_ap"] = tau_ap(first.means, second.means).value
@@ -257,15 +258,6 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
         for base, measures in by_base.items()
         for first, second in combinations(measures, 2)
     ]
-
-
-def _mid_ranks(scores: RunScores) -> list[float]:
-    """Return the rank of each run, 1 for the best; tied runs share their mean rank."""
-    level = levels(scores.means)
-    above = (level[:, None] < level[None, :]).sum(axis=1)
-    ties = (level[:, None] == level[None, :]).sum(axis=1)
-    ranks: list[float] = (above + (ties + 1) / 2).tolist()
-    return ranks
 
 
 def _moves(result: CorrelationResult) -> list[float]:
@@ -358,16 +350,21 @@ def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: 
             yield f"Tau is undefined for every pair of {what}."
         return
     defined.sort(key=lambda pair: pair[0])
-    (lowest, least_alike), (_, most_alike) = defined[0], defined[-1]
+    taus = [tau for tau, _ in defined]
+    (lowest, least_alike), (highest, most_alike) = defined[0], defined[-1]
     if lowest == 1:
         yield f"By these topics, all {what} with a defined tau order the runs alike (tau 1.00)."
     elif len(defined) == 1:
         yield f"By these topics, the order of runs differs between {_describe(about, least_alike)}."
     else:
-        yield f"By these topics, the order of runs differs most between {_describe(about, least_alike)}."
-        strong = sum(tau >= STRONG for tau, _ in defined)
         yield (
-            f"It differs least between {_describe(about, most_alike)}. Of {len(defined)} pairs of {what}, "
+            f"By these topics, the order of runs differs most between {_describe(about, least_alike)}"
+            f"{others_with(lowest, taus)}."
+        )
+        strong = sum(tau >= STRONG for tau in taus)
+        yield (
+            f"It differs least between {_describe(about, most_alike)}{others_with(highest, taus)}. "
+            f"Of {len(defined)} pairs of {what}, "
             f"{strong} {'has' if strong == 1 else 'have'} a tau of {STRONG} or more."
         )
 
@@ -377,7 +374,8 @@ def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
     topics = "" if result["by_topic"] is None else f", {result['by_topic']:.2f} by topic"
     run = _largest_moves(result)[0]
     first, second = (ranks[run] for ranks in result["ranks"])
-    move = f"; {about.runs[run]} moves most, from rank {first:g} to {second:g}" if first != second else ""
+    mover = describe_mover(about.runs[run], [abs(move) for move in _moves(result)])
+    move = f"; {mover}, from rank {first:g} to {second:g}" if first != second else ""
     return f"{result['first']} and {result['second']} (tau {result['overall']:.2f} overall{topics}{move})"
 
 
@@ -442,7 +440,7 @@ def _matrix_title(measures: Sequence[CorrelationResult], name: str, where: str) 
     if not defined:
         return f"No tau is defined {where}"
     tau, least = min(defined, key=lambda pair: pair[0])
-    others = "" if len(defined) == 1 else ", the least of all pairs"
+    others = "" if len(defined) == 1 else "; no pair has a lower tau"
     return f"{least['first']} and {least['second']} have tau {tau:.2f} {where}{others}"
 
 
@@ -453,9 +451,8 @@ def _moves_title(about: SubjectSummary, measures: Sequence[CorrelationResult]) -
     if not largest:
         return "No run changes its rank"
     first, second = (ranks[run] for ranks in result["ranks"])
-    return (
-        f"{about.runs[run]} moves most: rank {first:g} by {result['first']}, {second:g} by {result['second']}"
-    )
+    mover = describe_mover(about.runs[run], [move for move, _, _ in moves], no="No")
+    return f"{mover}: rank {first:g} by {result['first']}, {second:g} by {result['second']}"
 
 
 def _plots(

@@ -22,7 +22,6 @@ from cupel_audits.analysis.power_tables import (
     PowerRow,
     advise,
     draw_plots,
-    warn_of_undetectable,
 )
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting, whole_number
@@ -31,6 +30,7 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import PairTests, discriminative_power
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
+from cupel_measures.comparing.topic_sets.detectable_differences import range_of_means, warn_of_undetectable
 from cupel_measures.comparing.topic_sets.power_estimates import (
     power_difference,
     required_difference,
@@ -67,10 +67,11 @@ READING = (
     "bootstrap samples of the topics, in which all pairs are tested again with a paired t-test at alpha. It "
     "holds for these runs and for two measures chosen beforehand: it is not corrected for the number of "
     "pairs of measures.",
-    "The required difference (Sakai, SIGIR 2006) is an estimate: pairs of these runs differ significantly if "
-    "their observed means differ by at least as much. The detectable difference is a true difference that "
-    "the paired t-test detects with the given power. The ASL curve sorts the pairs by achieved significance "
-    "level (ASL), largest first. The sooner it falls below alpha, the more pairs differ significantly.",
+    "The required difference (Sakai, SIGIR 2006) is an estimate: pairs of these runs are expected to differ "
+    "significantly if their observed means differ by at least as much. The detectable difference is a true "
+    "difference that the paired t-test detects with the given power. The ASL curve sorts the pairs by "
+    "achieved significance level (ASL), largest first. The sooner it falls below alpha, the more pairs "
+    "differ significantly.",
 )
 
 
@@ -222,7 +223,13 @@ class DiscriminativePower(OverTopics):
             undefined=tuple(_undefined(results)),
             warnings=(
                 *collect_warnings(results),
-                *(s for row in rows for s in warn_of_undetectable(row.measure, row.detectable)),
+                *(
+                    f"{row.measure}: {warning}"
+                    for row in rows
+                    for warning in warn_of_undetectable(
+                        range_of_means(row.measure), row.detectable, self.alpha, power=self.power
+                    )
+                ),
             ),
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NotRequired, TypedDict
 
+from cupel_audits.analysis.named_extremes import name_ends
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
@@ -213,9 +214,12 @@ def _with_interval(row: ReliabilityRow) -> str:
 
 def _describe_needed(row: ReliabilityRow) -> str:
     if row.needed is None:
-        return "no number of topics"
-    most = "or more" if row.needed_high is None else f"to {row.needed_high}"
-    return f"{row.needed} {'topic' if row.needed == 1 else 'topics'} ({row.needed_low} {most})"
+        return "no number of topics (estimated variance between runs: 0)"
+    return f"{row.needed} {'topic' if row.needed == 1 else 'topics'} ({_needed_interval(row)})"
+
+
+def _needed_interval(row: ReliabilityRow) -> str:
+    return f"{row.needed_low} {'or more' if row.needed_high is None else f'to {row.needed_high}'}"
 
 
 def _curve(ratio: SignalRatio, sizes: Sequence[int]) -> list[tuple[int, Estimate]]:
@@ -313,9 +317,10 @@ def _advice(rows: Sequence[ReliabilityRow], target: float) -> Iterator[str]:
                 "Reliability is no validity: choose the measure by the task."
             )
         else:
+            others = "" if len(needed) == 1 else "; no other measure needs fewer"
             yield (
-                f"To {purpose} at {target:g}, add topics: {row.measure} needs {fewest}, the fewest of these "
-                f"measures, and there are {row.topics}."
+                f"To {purpose} at {target:g}, add topics to the {row.topics}: by the estimate, {row.measure} "
+                f"needs {fewest} (interval: {_needed_interval(row)}){others}."
             )
     if any(row.needed_high is None for row in rows):
         yield "Add runs or topics to narrow the intervals, some of which are unbounded."
@@ -344,10 +349,7 @@ def _components_title(components: Sequence[ComponentRow]) -> str:
     ]
     if not between:
         return "The components are undefined for every measure"
-    (low, least), (high, most) = min(between), max(between)
-    if low == high:
-        return f"{high:.1f}% of the variance of a score is between runs"
-    return f"{high:.1f}% of the variance of a score by {most} is between runs, {low:.1f}% by {least}"
+    return f"Share of the variance of a score that is between runs: {name_ends(between, '{:.1f}%')}"
 
 
 def _plots(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
+from cupel_audits.analysis.named_extremes import name_ends
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import (
@@ -122,7 +123,7 @@ class ScaleTestRow:
     ratio: Annotated[float | None, Heading("ratio", "pairs by means over pairs by ranks")]
     both: Annotated[int, Heading("both tests", "pairs that differ significantly")]
     rank_statistic: Annotated[float | None, Heading("statistic of ranks", "Friedman's chi-squared, or H")]
-    rank_p: Annotated[float | None, Heading("p of ranks", "that no runs differ")]
+    rank_p: Annotated[float | None, Heading("p of ranks", "of the hypothesis that no runs differ")]
     mean_statistic: Annotated[
         float | None, Heading("statistic of means", "the largest |t|, or F; empty if infinite")
     ]
@@ -185,7 +186,7 @@ class Scales(OverTopics):
     the unit of the scores.
     """
 
-    alpha: Alpha = setting(0.05, "probability of any false positive among all pairs")
+    alpha: Alpha = setting(0.05, "significance level for all pairs")
     rank_test: RankTest = setting("nemenyi", "test of ranks; kw only to reproduce the paper")
     mean_test: MeanTest = setting("max_t", "test of means; anova only to reproduce the paper")
     design: Design = setting("two_way", "effects of the ANOVA: two_way (topics and runs) or one_way (runs)")
@@ -479,14 +480,12 @@ def _rounded(percent: float | None) -> float | None:
 
 
 def _with_finding(plot: Plot, rows: Sequence[ScaleTestRow]) -> Plot:
-    """Return the plot with the highest and the lowest percentage in its title."""
-    percents = [(getattr(row, plot.y), row.measure) for row in rows]
-    defined = sorted((pair for pair in percents if pair[0] is not None), reverse=True)
-    if not defined:
-        return plot
-    (high, most), (low, fewest) = defined[0], defined[-1]
-    lowest = "" if len(defined) == 1 else f", {low:.1f}% by {fewest}"
-    return replace(plot, title=f"{plot.title}: {high:.1f}% by {most}{lowest}")
+    """Return the plot with the test and the extreme percentages in its title."""
+    test = "rank_test" if plot.name == "by_rank" else "mean_test"
+    tests = " or ".join(dict.fromkeys(getattr(row, test) for row in rows))
+    percents = [(getattr(row, plot.y), row.measure) for row in rows if getattr(row, plot.y) is not None]
+    ends = name_ends(percents, "{:.1f}%")
+    return replace(plot, title=f"{plot.title} ({tests}){'' if ends is None else f': {ends}'}")
 
 
 def _advice(rows: Sequence[ScaleTestRow]) -> Iterator[str]:

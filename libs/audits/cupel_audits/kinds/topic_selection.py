@@ -148,7 +148,7 @@ class TopicSelection(Audit):
             numbers=_numbers(points),
             tables=(POINTS.table(points), TOPICS.table(rows)),
             plots=(_plot(self.reference, points),),
-            actions=tuple(_advice(self.measure, points)),
+            actions=tuple(_advice(points)),
             reading=READING,
             undefined=tuple(_undefined(points)),
         )
@@ -244,25 +244,27 @@ def _plot(reference: str, points: Sequence[SelectionPoint]) -> Plot:
 
 def _title(reference: str, points: Sequence[SelectionPoint]) -> str:
     if (number := _strong(points, SELECTED)) is not None:
-        return f"Tau with {reference} is at least {STRONG} with {_selected_topics(number)}"
+        return f"Tau with {reference} first reaches {STRONG} with {_selected_topics(number)}"
     best = _best(points, SELECTED)
     if best is None:
         return "No tau of a selection is defined"
-    return f"Tau with {reference} reaches {best.tau.mean:.2f}, with {_selected_topics(best.number)}"
+    return f"Tau with {reference} reaches at most {best.tau.mean:.2f}, with {_selected_topics(best.number)}"
 
 
 def _selected_topics(number: int) -> str:
-    return "1 selected topic" if number == 1 else f"{number} selected topics"
+    return f"{_count_topics(number)} selected for these runs"
 
 
-def _advice(measure: str, points: Sequence[SelectionPoint]) -> Iterator[str]:
+def _count_topics(number: int) -> str:
+    return "1 topic" if number == 1 else f"{number} topics"
+
+
+def _advice(points: Sequence[SelectionPoint]) -> Iterator[str]:
     """Yield what to do with the selection."""
     number = _strong(points, HELD_OUT)
-    if number is None:
-        yield f"Do not expect new runs to be ordered well by {measure} on a selection of few topics."
-    else:
+    if number is not None:
         yield (
-            f"Use at least {number} topics: from there on, the order of runs that did not select the topics "
-            "is similar too."
+            f"With {_count_topics(number)}, the mean tau of the runs that did not select them first reaches "
+            f"{STRONG}."
         )
     yield "Choose topics by the scores of earlier runs only, because a selection needs scores on all topics."

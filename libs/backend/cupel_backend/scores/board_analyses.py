@@ -13,7 +13,7 @@ analysis does not wait.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
@@ -49,6 +49,7 @@ from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing import board_analysis
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import Interval
+from cupel_measures.comparing.topic_sets.detectable_differences import clip_mean, range_of_means
 from cupel_measures.explaining.scale_notes import scale_of
 from cupel_measures.grammar.registry import Aggregate
 from cupel_measures.model import Floats
@@ -446,7 +447,9 @@ def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], tex
         seed=result.seed,
         warnings=result.warnings,
     )
-    return _pack(analysis, [_describe_rank(entry, convert, is_tested) for entry in result.standings])
+    bounds = range_of_means(text)
+    standings = [replace(entry, mean=clip_mean(entry.mean, bounds)) for entry in result.standings]
+    return _pack(analysis, [_describe_rank(entry, convert, is_tested) for entry in standings])
 
 
 def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> dict[str, Any]:
@@ -457,10 +460,7 @@ def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> d
 
 
 def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
-    """Unpack stored scores, as logarithms for a geometric mean.
-
-    float64[topics, submissions].
-    """
+    """Unpack float64[topics, submissions], as logarithms for a geometric mean."""
     values = np.stack([np.frombuffer(vector, VECTOR) for vector in vectors], axis=1).astype(np.float64)
     if aggregate == "geometric mean":
         return np.array([[math.log(value) for value in topic] for topic in values.tolist()])

@@ -92,7 +92,7 @@ MOST_PAIRS = 10
     default=USUAL.interval,
     show_default=True,
     help="Method of the intervals. t: Student's t. bca: bias-corrected accelerated bootstrap, too narrow if "
-    "runs differ on few topics.",
+    "runs differ on few topics. Bounds are clipped to the range of the measure.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @scale_notes_option

@@ -22,6 +22,7 @@ from cupel_contract.leaderboard_resources import (
 )
 from cupel_contract.score_resources import ScoreResource, TopicScoresResource
 from cupel_measures.comparing.outcomes import is_scale_note
+from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable, range_of_means
 
 SCORE_COLUMNS = ("run", "measure", "topic", "value")
 BOARD_COLUMNS = tuple(LeaderboardRowResource.model_fields)
@@ -238,7 +239,7 @@ def _group_number(name: str) -> int:
 
 def _print_analysis(board: LeaderboardResource) -> None:
     if board.analysis is not None:
-        print_line(_summarise(board.analysis))
+        print_line(_summarise(board.analysis, board.measure))
         for sentence in _outside_best_set(board.rows):
             print_line(sentence)
 
@@ -254,7 +255,7 @@ def _outside_best_set(rows: Sequence[LeaderboardRowResource]) -> Iterator[str]:
         yield outside_sentence(", ".join(names), len(names), "submission")
 
 
-def _summarise(analysis: LeaderboardAnalysis) -> str:
+def _summarise(analysis: LeaderboardAnalysis, measure: str) -> str:
     """Return the result of a significance analysis in one or two sentences."""
     if analysis.state == "pending":
         return "The significance analysis is still running; try again in a moment, or add --wait."
@@ -275,8 +276,13 @@ def _summarise(analysis: LeaderboardAnalysis) -> str:
     )
     if analysis.smallest_difference is None:
         return summary
-    return (
+    test = (
         f"{summary} With {analysis.topics} topics, a paired t-test at alpha {analysis.alpha} (a single "
-        "test) detects, at the spread pooled over all pairs, a true difference of "
-        f"{analysis.smallest_difference:.3g} with power 0.8, and smaller ones less often."
+        "test) detects, at the spread pooled over all pairs,"
+    )
+    if is_undetectable(range_of_means(measure), analysis.smallest_difference):
+        return f"{test} no possible true difference with power 0.8."
+    return (
+        f"{test} a true difference of {analysis.smallest_difference:.3g} with power 0.8, and smaller ones "
+        "less often."
     )

@@ -18,7 +18,7 @@ from cupel_measures.comparing.outcomes import matrix, mean
 from cupel_measures.comparing.resampling import DECIMALS, REPLICATES, Interval
 from cupel_measures.comparing.simultaneous.max_t import MaxT, least_p_of_flips, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
-from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
+from cupel_measures.comparing.topic_sets.detectable_differences import detectable_difference
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
@@ -93,7 +93,6 @@ def _analysis(values: Floats, test: MaxT, replicates: int, seed: int) -> BoardAn
     groups_by_place = groups(len(order), sorted(different))
     place_of = {system: place for place, system in enumerate(order)}
     means, ranks = t_intervals(values, confidence=1 - test.alpha), _rank_intervals(values, test)
-    variance = pooled_variance(values)
     return BoardAnalysis(
         standings=tuple(
             RankedSystem(mean, rank, groups_by_place[place_of[system]], bool(test.in_best_set[system]))
@@ -101,9 +100,7 @@ def _analysis(values: Floats, test: MaxT, replicates: int, seed: int) -> BoardAn
         ),
         separable=sum(pair in different for pair in pairwise(range(len(order)))),
         neighbours=max(0, len(order) - 1),
-        smallest_difference=(smallest_difference(variance, len(values), alpha=test.alpha) or None)
-        if variance
-        else None,
+        smallest_difference=detectable_difference(values, test.alpha),
         alpha=test.alpha,
         replicates=replicates,
         seed=seed,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cupel_measures.catalogue.parser import parse
+from cupel_measures.comparing.topic_sets.detectable_differences import Range, range_of_means
 from cupel_measures.families.multiaspect import inner
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.registry import ScaleType
@@ -40,7 +41,8 @@ class ComparedMeasure:
     uses_logarithms: whether the logarithms of its scores are compared. variants: the measure under each
     aspect; for a measure that combines aspects, its component under each aspect. `variants` is empty if the
     collection has a single aspect. unjudged: the measure `Unjudged` at the cutoff of the measure, or at DEPTH
-    if the measure has no cutoff; None for measures of subtopics.
+    if the measure has no cutoff; None for measures of subtopics. bounds: its range if it is averaged over
+    topics.
     """
 
     text: str
@@ -49,6 +51,7 @@ class ComparedMeasure:
     variants: tuple[AspectVariant, ...] = ()
     unjudged: str | None = None
     notes: tuple[str, ...] = ()
+    bounds: Range | None = None
 
     @property
     def required(self) -> Iterator[str]:
@@ -76,6 +79,7 @@ def compared_measure(measure: Measure, qrels: Qrels) -> ComparedMeasure:
             variants.append(AspectVariant(base, aspect, str(variant)))
     return ComparedMeasure(
         text=str(measure),
+        bounds=range_of_means(str(measure)),
         scale=scale_type(measure, qrels.aspects),
         uses_logarithms=declaration.aggregate == "geometric mean",
         variants=tuple(variants),

@@ -26,8 +26,13 @@ from cupel_measures.comparing.differences.difference_tests import (
     tested_differences,
     with_variance,
 )
+from cupel_measures.comparing.differences.topic_differences import (
+    TopicDifference,
+    higher_same_lower,
+    largest_differences,
+)
 from cupel_measures.comparing.differences.unjudged_gaps import UnjudgedGap, unjudged_gaps
-from cupel_measures.comparing.outcomes import CLOSE, Outcome, scale_warnings, undefined_reason
+from cupel_measures.comparing.outcomes import Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import NO_VARIANCE, EffectSize, effect_size_at, least_p
 from cupel_measures.comparing.rank_correlation import (
     Correlation,
@@ -40,22 +45,17 @@ from cupel_measures.comparing.resampling import Interval, intervals
 from cupel_measures.comparing.simultaneous.blocked_ranks import rank_test
 from cupel_measures.comparing.simultaneous.max_t import MaxT, least_p_of_flips, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
-from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
+from cupel_measures.comparing.topic_sets.detectable_differences import (
+    clip_difference,
+    clip_mean,
+    detectable_difference,
+    warn_of_undetectable,
+)
 from cupel_measures.model import Floats
 
 FEW_TOPICS_BCA, FEW_TOPICS_SKEWED, FEW_TOPICS_SIMULTANEOUS = 25, 25, 10
 """Numbers of topics below which a comparison warns about BCa intervals, skewed scores in the max-T test, and
 simultaneous tests."""
-MOST_TOPICS = 5
-"""Number of topics with the largest differences that are listed for each pair."""
-
-
-@dataclass(frozen=True)
-class TopicDifference:
-    """The difference between two systems on one topic."""
-
-    topic: str
-    difference: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,15 +251,23 @@ def _compare_measures(
         progress(measure.text)
         tests = next(tested)
         grouped = _group_systems(systems, values, measure, choices)
+        detectable = detectable_difference(_sort_by_name(systems, values), choices.alpha)
+        differences = _differences(values, topics, pairs, tests, choices)
         yield MeasureComparison(
             measure=measure,
-            means=_means(values, choices),
-            differences=tuple(_differences(values, topics, pairs, tests, choices)),
-            detectable=_detectable(_sort_by_name(systems, values), choices.alpha),
+            means=tuple(clip_mean(mean, measure.bounds) for mean in _means(values, choices)),
+            differences=tuple(
+                replace(pair, difference=clip_difference(pair.difference, measure.bounds))
+                for pair in differences
+            ),
+            detectable=detectable,
             groups=grouped.groups,
             best_set=grouped.best_set,
             groups_undefined=grouped.undefined,
-            warnings=_warnings(measure, [test.outcome for test in tests]),
+            warnings=(
+                *_warnings(measure, [test.outcome for test in tests]),
+                *warn_of_undetectable(measure.bounds, detectable, choices.alpha),
+            ),
             friedman=_friedman(systems, values, choices) if choices.is_rank_test else None,
         )
 
@@ -298,8 +306,8 @@ def _differences(
             corrected_p=p,
             significant=p is not None and p <= choices.alpha,
             effect=_effect(values[:, second], values[:, first], test, choices),
-            topics=_higher_same_lower(column) if is_defined else None,
-            largest_differences=_largest_differences(topics, column) if is_defined else (),
+            topics=higher_same_lower(column) if is_defined else None,
+            largest_differences=largest_differences(topics, column) if is_defined else (),
         )
 
 
@@ -311,28 +319,6 @@ def _effect(first: Floats, second: Floats, test: TestedDifference, choices: Choi
     if test.interval.undefined != LATER_STEP:
         return effect_size_at(first, second, test.level)
     return replace(effect_size_at(first, second, choices.level), interval=None, undefined=LATER_STEP)
-
-
-def _higher_same_lower(differences: Floats) -> tuple[int, int, int]:
-    higher = int(np.count_nonzero(differences >= CLOSE))
-    lower = int(np.count_nonzero(differences <= -CLOSE))
-    return higher, len(differences) - higher - lower, lower
-
-
-def _largest_differences(topics: Sequence[str], differences: Floats) -> tuple[TopicDifference, ...]:
-    """Return the nonzero differences largest in absolute value; ties keep topic order."""
-    order = np.argsort(-np.round(np.abs(differences), 12), kind="stable")[:MOST_TOPICS].tolist()
-    return tuple(
-        TopicDifference(topics[index], float(differences[index]))
-        for index in order
-        if abs(differences[index]) >= CLOSE
-    )
-
-
-def _detectable(values: Floats, alpha: float) -> float | None:
-    """Return the smallest detectable difference; None if differences have no variance."""
-    variance = pooled_variance(values)
-    return (smallest_difference(variance, len(values), alpha=alpha) or None) if variance else None
 
 
 @dataclass(frozen=True)
@@ -414,7 +400,7 @@ def _aspect_differences(
     for variant, measure in measure_of.items():
         differences = pair_differences(compared_values(scores[variant.measure], measure), pairs)
         bounds = with_variance(differences, _single_intervals(differences, choices))
-        yield AspectDifferences(variant, tuple(bounds))
+        yield AspectDifferences(variant, tuple(clip_difference(item, measure.bounds) for item in bounds))
 
 
 def _column_means(values: Floats) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ replicates.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,12 @@ class Interval:
     low: float | None
     high: float | None
     undefined: str | None = None
+
+    def clipped(self, least: float, most: float) -> "Interval":
+        """Return the interval with bounds no lower than `least` and no higher than `most`."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(self.low, least), high=min(self.high, most))
 
 
 def counts(topics: int, replicates: int, seed: int) -> Iterator[Floats]:

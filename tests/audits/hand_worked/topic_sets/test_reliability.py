@@ -110,7 +110,7 @@ def test_report_equals_the_hand_worked_report() -> None:
     )
     assert [plot.title for plot in report.plots] == [
         "With 4 topics, E rho^2 is 0.89 and Phi is 0.76",
-        "44.4% of the variance of a score is between runs",
+        "Share of the variance of a score that is between runs: 44.4% by P@4",
     ]
 
 
@@ -162,7 +162,8 @@ def test_runs_without_variance_between_them_reach_no_target() -> None:
     }
     report = audited("reliability", subject_of(QRELS, runs, "P@4"))
     assert report.numbers["erho2(P@4)"] == report.numbers["phi(P@4)"] == 0
-    assert "reach a reliability of 0.95 with no number of topics, scores with no number" in report.verdict[0]
+    none = "no number of topics (estimated variance between runs: 0)"
+    assert f"reach a reliability of 0.95 with {none}, scores with {none}." in report.verdict[0]
     assert report.undefined[0] == (
         "topics for E rho^2 of P@4: the estimated variance between runs is 0, so no number of topics reaches "
         "0.95"

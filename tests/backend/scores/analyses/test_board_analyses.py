@@ -49,6 +49,16 @@ def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAna
     return analysis, ids
 
 
+def test_intervals_are_clipped_to_the_range_of_the_measure(system: System) -> None:
+    """P@1 is 1 on 11 of 12 topics, so the t interval is 11/12 +- 2.2 / 12."""
+    rankings = [(f"t{topic}", "fcebda" if topic else "adbecf") for topic in range(TOPICS)]
+    submit(system, ALICE, run_file(rankings))
+    submit(system, ALICE, run(3))
+    work_off(system, analysing=True)
+    best = board(system, measure="P@1").rows[0]
+    assert best.interval == (pytest.approx(11 / 12 - 2.200985 / 12), 1)
+
+
 def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
     for number in range(5):
         submit(system, ALICE, run(number))

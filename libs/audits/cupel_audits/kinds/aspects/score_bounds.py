@@ -13,6 +13,7 @@ from typing import Annotated, TypedDict, final
 
 import numpy as np
 
+from cupel_audits.analysis.named_extremes import name_ends
 from cupel_audits.kinds.aspects.aspect_measures import without_default_aspects
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
@@ -67,12 +68,12 @@ class BoundSummaryRow:
     measure: MeasureCell
     topics: Annotated[int, Heading("topics")]
     full: Annotated[float, Heading("bound 1", "share of topics where a ranking scores 1")]
-    low: Annotated[float, Heading("bound below 0.9", "share of topics where no ranking scores 0.9")]
+    low: Annotated[float, Heading("bound below 0.9", "share of topics where no ranking found scores 0.9")]
     low_whole: Annotated[
         float,
         Heading(
             "bound below 0.9 despite good documents",
-            "share of topics where no ranking scores 0.9, although every aspect has good documents",
+            "share of topics where no ranking found scores 0.9, although every aspect has good documents",
         ),
     ]
     least: Annotated[float, Heading("lowest bound")]
@@ -302,8 +303,8 @@ def _advice(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
     """Yield what to do about topics with low bounds."""
     if any(row.low for row in summary):
         yield (
-            "Do not compare averages over aspects between topics or collections: their largest possible "
-            "scores differ. The bound of TOMA is 1."
+            "Do not compare averages over aspects between topics or collections: the best rankings found "
+            "score differently. The bound of TOMA is 1."
         )
 
 
@@ -363,11 +364,6 @@ def _boxes(by_measure: Sequence[Sequence[TopicBoundRow]], scores: Sequence[Strat
 
 def _describe_medians(what: str, values: Mapping[str, Sequence[float]]) -> str:
     """Return the highest and the lowest median over topics, with their names."""
-    medians = sorted(((median(by_name), name) for name, by_name in values.items()), reverse=True)
-    if not medians:
-        return f"No {what}"
-    (high, best), (low, worst) = medians[0], medians[-1]
-    if best != worst and f"{high:.2f}" == f"{low:.2f}":
-        return f"Median score of {what}: {high:.2f} for each of {len(medians)}"
-    lowest = "" if best == worst else f", lowest {low:.2f} ({worst})"
-    return f"Median score of {what}: highest {high:.2f} ({best}){lowest}"
+    medians = [(median(by_name), name) for name, by_name in values.items()]
+    ends = name_ends(medians, "{:.2f}", every=f"each of {len(medians)}", by="for")
+    return f"No {what}" if ends is None else f"Median score of {what}: {ends}"

@@ -9,6 +9,7 @@ from typing import Annotated, TypedDict, final
 
 import numpy as np
 
+from cupel_audits.analysis.named_extremes import name_ends
 from cupel_audits.analysis.pools import tops_of
 from cupel_audits.kinds.aspects.aspect_measures import (
     aggregate_name,
@@ -385,7 +386,7 @@ def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules)
     """
     values = _zero_percents(totals)
     documents = "documents" if rules.count_unjudged else "judged documents"
-    if (ends := _name_ends(values, "{:.1f}%")) is not None:
+    if (ends := name_ends(values, "{:.1f}%")) is not None:
         yield f"Zero-aspect documents among the first {documents} of the best runs: {ends}."
 
 
@@ -394,7 +395,7 @@ def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
 
     The labels are those of the best runs of a measure.
     """
-    if (ends := _name_ends(_first_labels(bins), "{:.2f}")) is not None:
+    if (ends := name_ends(_first_labels(bins), "{:.2f}")) is not None:
         yield f"Mean sum of the labels of a document of the best runs at ranks {bins[0].ranks}: {ends}."
 
 
@@ -416,36 +417,12 @@ def _zero_percents(totals: Sequence[ZeroAspectRow]) -> list[tuple[float, str]]:
     return [(row.percent, row.measure) for row in single if row.percent is not None]
 
 
-def _name_ends(values: Sequence[tuple[float, str]], form: str) -> str | None:
-    """Return a clause on the measures with the highest and the lowest value.
-
-    The result is None without values.
-
-    Values are tied if they are the same as shown. Tied measures are counted together.
-    """
-    if not values:
-        return None
-    by_text: dict[str, list[str]] = {}
-    for value, measure in sorted(values, reverse=True):
-        by_text.setdefault(form.format(value), []).append(measure)
-    (high, most), (low, fewest) = next(iter(by_text.items())), next(reversed(by_text.items()))
-    if high == low:
-        return f"{high} by {'every measure' if len(values) > 1 else values[0][1]}"
-    return f"highest by {_name_tied(most)} ({high}), lowest by {_name_tied(fewest)} ({low})"
-
-
-def _name_tied(measures: Sequence[str]) -> str:
-    """Return the first measure, and the number of the others with the same value."""
-    others = len(measures) - 1
-    return measures[0] if not others else f"{measures[0]} and {others} other{'s' if others > 1 else ''}"
-
-
 def _advice(result: DocumentsResult, totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
     """Yield what to do about zero-aspect documents and about unjudged ones."""
     if any(row.percent for row in totals):
         yield (
-            "Look at the first documents of the best runs by the measure with the most zero-aspect documents "
-            "before you use it: its best runs have the most such documents."
+            "Look at the first documents of the best runs by a measure before you use it, above all where "
+            "the share of zero-aspect documents is high."
         )
     unjudged = sum(unjudged for _, _, by_rank in result["zero"].values() for _, unjudged, _ in by_rank)
     if unjudged and not rules.count_unjudged:
@@ -453,8 +430,8 @@ def _advice(result: DocumentsResult, totals: Sequence[ZeroAspectRow], rules: Cou
 
 
 def _plots(totals: Sequence[ZeroAspectRow], bins: Sequence[QualityRow]) -> tuple[Plot, ...]:
-    zero = _name_ends(_zero_percents(totals), "{:.1f}%")
-    quality = _name_ends(_first_labels(bins), "{:.2f}")
+    zero = name_ends(_zero_percents(totals), "{:.1f}%")
+    quality = name_ends(_first_labels(bins), "{:.2f}")
     return (
         Plot.bars(
             ZERO_ASPECT_RANKS,

@@ -27,11 +27,11 @@ READING = (
     "disproves the property and can be verified by hand; the shortest one found is shown.",
     "Every document of a list is judged and retrieved. The gain of a label is its number, 0 to "
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
-    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With ties=stable, NLRE and NGRE pass all "
-    "checks except D4_literal, the paper's own wording of D4. NWCS passes all except D4 (both wordings) and "
-    "D6_one_scale. CAM and WHAM have the outcome of the measure that they combine, but cannot satisfy D4, "
-    "because they are means. D1 to D3 and D7 are not tested for measures that do not order lists by their "
-    "labels alone, such as measures with a binary threshold or without an ideal ranking.",
+    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With ties=stable, NLRE and NGRE "
+    "had no counterexample except to D4_literal, the paper's own wording of D4. NWCS had none except to D4 "
+    "(both wordings) and D6_one_scale. CAM and WHAM have the outcome of the measure that they combine, "
+    "but cannot satisfy D4, because they are means. D1 to D3 and D7 are not tested for measures that do not "
+    "order lists by their labels alone, such as measures with a binary threshold or no ideal ranking.",
 )
 
 
@@ -101,7 +101,7 @@ COUNTEREXAMPLES = TableSchema.of("counterexamples", "Counterexamples, list by li
 @audit(
     "desiderata",
     title="Desiderata of measures of two aspects",
-    answers="Which of the properties D1 to D8 does a measure of two aspects have, and where does it fail?",
+    answers="To which of D1 to D8 is there a counterexample, for a measure of two aspects?",
     source="Lioma, Simonsen, Larsen, ICTIR 2017, section 3",
 )
 class Desiderata(Audit):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from cupel_audits.analysis.lmd_selection import DEEPEST
+from cupel_audits.analysis.named_extremes import name_ends
 from cupel_audits.analysis.run_orders import MONTE_CARLO, RepeatSummary, summarise_repeats
 from cupel_audits.kinds.label_selection.document_labels import TopicLabels
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
@@ -44,7 +45,9 @@ class LabelPoint:
 
     way: Annotated[str, Heading("labels", "selected documents, or as many random documents of the pools")]
     labels: Annotated[int, Heading("labelled", "number of documents over all topics")]
-    share: Annotated[float | None, Heading("share", f"of the documents in the pools of depth {DEEPEST}")]
+    share: Annotated[
+        float | None, Heading("labelled share", f"of the documents in the pools of depth {DEEPEST}")
+    ]
     tau: RepeatSummary
 
 
@@ -55,7 +58,7 @@ class LabelledTopicRow:
     topic: Annotated[str, Heading("topic")]
     labels: Annotated[int, Heading("labelled", "number of documents")]
     pool: Annotated[int, Heading("pool", f"number of documents in the pool of depth {DEEPEST}")]
-    share: Annotated[float | None, Heading("share", "labelled documents as a share of the pool")]
+    share: Annotated[float | None, Heading("labelled share", "of the documents in the pool")]
     depth: Annotated[int, Heading("depth", "depth of the pool where labelling ended")]
     subtopics: Annotated[int, Heading("subtopics", "subtopics with a relevant document")]
     missed: Annotated[int, Heading("missed", "subtopics without a relevant labelled document")]
@@ -245,10 +248,12 @@ def _advice(measure: str, summary: LabellingSummary) -> Iterator[str]:
             f"Label about {summary.share_strong:.0%} of the pools in the order of centrality if a tau of "
             f"{STRONG_TAU} with the reference is enough."
         )
-    else:
+    elif summary.tau is not None:
         yield f"Do not replace the reference by {measure} with these labels: tau stays below {STRONG_TAU}."
+    else:
+        yield f"Do not infer whether {measure} can replace the reference: tau is undefined with these labels."
     if summary.tau is not None and summary.tau_random is not None and summary.tau <= summary.tau_random:
-        yield "Draw the documents to label at random: here the selection does not give a higher tau."
+        yield "The selection gives no higher tau than as many random labels on average (untested)."
     if summary.missed:
         yield "Add relevant documents for the missed subtopics, for example from deeper pools."
 
@@ -289,11 +294,9 @@ def _tau_title(points: Sequence[LabelPoint]) -> str:
 
 
 def _topics_title(topics: Sequence[LabelledTopicRow]) -> str:
-    defined = [(row.share, row.topic) for row in topics if row.share is not None]
-    if not defined:
-        return "No topic has a pool"
-    (low, least), (high, most) = min(defined), max(defined)
-    return f"Topic {most} needs most labels ({high:.0%} of its pool), topic {least} fewest ({low:.0%})"
+    defined = [(row.share, f"topic {row.topic}") for row in topics if row.share is not None]
+    ends = name_ends(defined, "{:.0%}", every="every topic", by="for")
+    return "No topic has a pool" if ends is None else f"Labelled share of a topic's pool: {ends}"
 
 
 READING = (

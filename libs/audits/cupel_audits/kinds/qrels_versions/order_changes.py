@@ -278,16 +278,18 @@ def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow], test: str) 
     order = "tau is undefined" if row.tau is None else f"tau between the two orders is {row.tau:.2f}"
     moves = f"{row.moved} of {len(runs)} runs change rank"
     if row.moved:
-        mover = max(runs, key=lambda run: abs(run.rise))
-        moves += f", {mover.run} most (from {mover.rank_first} to {mover.rank_second})"
+        mover, others = _farthest(runs)
+        most = f"none more than {mover.run}" if others else f"{mover.run} most"
+        moves += f", {most} (from {mover.rank_first} to {mover.rank_second})"
     sentence = f"{row.measure}: {order}; {moves}; {_describe_best(runs)}."
     if row.regrouped is None:
         return sentence
     pairs = len(runs) * (len(runs) - 1) // 2
     opposite = f", and {row.opposite} in opposite directions" if row.opposite else ""
     return (
-        f"{sentence} {row.regrouped} runs are in pairs whose significance changes; {row.alone} of {pairs} "
-        f"pairs of runs differ significantly under one version only{opposite} ({test})."
+        f"{sentence} {row.regrouped} {'run is' if row.regrouped == 1 else 'runs are'} in pairs whose "
+        f"significance changes; {row.alone} of {pairs} pairs of runs differ significantly under one version "
+        f"only{opposite} ({test})."
     )
 
 
@@ -296,9 +298,15 @@ def _describe_best(runs: Sequence[RunChangesRow]) -> str:
     first = [row.run for row in runs if row.rank_first == 1]
     second = [row.run for row in runs if row.rank_second == 1]
     if first == second:
-        return f"{_name_runs(first, len(runs))} {'remains' if len(first) == 1 else 'remain'} best"
-    verb = "is" if len(second) == 1 else "are"
-    return f"{_name_runs(second, len(runs))} {verb} best instead of {_name_runs(first, len(runs))}"
+        return f"{_name_runs(first, len(runs))} {'keeps' if len(first) == 1 else 'keep'} rank 1"
+    verb = "has" if len(second) == 1 else "have"
+    return f"{_name_runs(second, len(runs))} {verb} rank 1 instead of {_name_runs(first, len(runs))}"
+
+
+def _farthest(runs: Sequence[RunChangesRow]) -> tuple[RunChangesRow, int]:
+    """Return a row with the largest change of rank, and the number of others with it."""
+    mover = max(runs, key=lambda run: abs(run.rise))
+    return mover, sum(abs(run.rise) == abs(mover.rise) for run in runs) - 1
 
 
 def _name_runs(best: Sequence[str], runs: int) -> str:
@@ -327,10 +335,11 @@ def _plot(versions: tuple[str, str]) -> Plot:
 
 def _title(runs: Sequence[RunChangesRow]) -> str:
     """Return the run whose rank changes most by any measure."""
-    mover = max(runs, key=lambda row: abs(row.rise))
+    mover, others = _farthest(runs)
     if not mover.rise:
         return "No run changes its rank"
-    return f"{mover.run} moves most: from rank {mover.rank_first} to {mover.rank_second} by {mover.measure}"
+    moves = f"No run moves more than {mover.run}" if others else f"{mover.run} moves most"
+    return f"{moves}: from rank {mover.rank_first} to {mover.rank_second} by {mover.measure}"
 
 
 def _advice(measures: Sequence[MeasureChangesRow]) -> Iterator[str]:

@@ -149,7 +149,7 @@ class TopicsFindings:
         ]
         limit = f"an extrapolated swap rate of at most {100 * self.error:g}%"
         if not clauses:
-            return f"The largest differences do not have {limit}"
+            return "No lasting difference was found"
         return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
 
     def _curves_title(self) -> str:
@@ -183,13 +183,14 @@ class TopicsFindings:
                 None,
             )
             most = max((row.number for row in self.subsets if row.how == "drawn"), default=0)
-            random = f"more than {most} random" if drawn is None else f"{drawn} random"
-            count = len(result["chosen"])
-            selected = f"more than {count} selected" if chosen is None else f"{chosen} selected"
-            clauses.append(f"{selected} or {random} by {result['measure']}")
+            random = f"more than {most}" if drawn is None else f"{drawn}"
+            selected = f"more than {len(result['chosen'])}" if chosen is None else f"{chosen}"
+            clauses.append(
+                f"{selected} selected for these runs or {random} random (mean tau) by {result['measure']}"
+            )
         if not clauses:
             return "No measure has a defined order"
-        return f"Topics needed for a tau of {STRONG}: {_join(clauses)}"
+        return f"Topics that reach a tau of {STRONG}: {_join(clauses)}"
 
     def _topics_title(self) -> str:
         if not self.measures:
@@ -260,7 +261,11 @@ def name_first(
 ) -> str:
     """Return the ids of the first topics when sorted by `key`.
 
-    Topics with equal keys keep their order.
+    Topics with equal keys keep their order. Others that are tied with the last one are counted.
     """
-    order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
-    return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
+    keys = [key(scores) for scores in result["topics"]]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    named, more = order[:NAMED_TOPICS], order[NAMED_TOPICS:]
+    tied = sum(keys[place] == keys[named[-1]] for place in more)
+    others = f" and {tied} other{'s' * (tied > 1)}" if tied else ""
+    return ", ".join(about.topics[place] for place in named) + others

@@ -45,8 +45,8 @@ STEPS = 12
 @audit(
     "topics",
     title="Topics: how many, and which",
-    answers="Which differences between runs persist on other topics, how many topics are needed, and which "
-    "topics are representative?",
+    answers="Which differences between runs are estimated to persist on other topics, how many topics are "
+    "needed, and which ones?",
     source="Voorhees, Buckley, SIGIR 2002; Guiver, Mizzaro, Robertson, TOIS 2009; Sakai, IRJ 2016",
 )
 class Topics(OverTopics):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cupel_audits.analysis.power_tables import warn_of_undetectable
 from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, summarise_repeats
 from cupel_audits.kinds.topics.topics_findings import TopicsFindings, name_first, sufficient, zero_topics
 from cupel_audits.kinds.topics.topics_tables import (
@@ -22,6 +21,11 @@ from cupel_audits.kinds.topics.topics_tables import (
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import fit_decline
+from cupel_measures.comparing.topic_sets.detectable_differences import (
+    is_undetectable,
+    range_of_means,
+    warn_of_undetectable,
+)
 
 READING = (
     "The swap rate is the share of differences of a given size that another set of as many topics reverses. "
@@ -31,10 +35,11 @@ READING = (
     "sizes by a t-test refer to a true difference. The observed difference may be larger or smaller by "
     "chance.",
     "Topics are selected with all scores known, so they order these runs well and may order other runs worse "
-    "(Guiver et al., TOIS 2009). The result shows how many topics could have been saved. It does not show "
-    f"which topics to create. {STRONG_IN_PAIRS}.",
-    "A topic on which all runs score 0 has no relevant document, or none that any run retrieved. It lowers "
-    "the means of all runs alike. A topic with a low tau orders the runs differently from all topics.",
+    "(Guiver et al., TOIS 2009). The result shows how few topics order these runs nearly as all do. It does "
+    f"not show which topics to create. {STRONG_IN_PAIRS}.",
+    "A topic on which all runs score 0 has no relevant document, or no run retrieves one that scores by this "
+    "measure. It lowers the means of all runs alike. A topic with a low tau orders the runs differently from "
+    "all topics.",
 )
 
 NO_SPREAD = "the differences between runs have no variance"
@@ -70,7 +75,7 @@ def report(
             for sentence in (
                 *_swap_sentences(about, measure, lasting.get(measure), error),
                 *_subset_sentences(about, measure, subsets, defined.get(measure)),
-                *_topic_sentences(about, defined.get(measure), difference),
+                *_topic_sentences(about, defined.get(measure), difference, alpha),
             )
         ),
         numbers=_numbers(about, lasting, measures),
@@ -88,9 +93,11 @@ def report(
         warnings=(
             *warnings,
             *(
-                sentence
+                f"{result['measure']}: {warning}"
                 for result in defined.values()
-                for sentence in warn_of_undetectable(result["measure"], result["detectable"])
+                for warning in warn_of_undetectable(
+                    range_of_means(result["measure"]), result["detectable"], alpha
+                )
             ),
         ),
         actions=tuple(findings.advice(difference, alpha)),
@@ -233,22 +240,19 @@ def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterato
         )
 
 
-def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, difference: float) -> Iterator[str]:
+def _topic_sentences(
+    about: SubjectSummary, result: MeasureTopics | None, difference: float, alpha: float
+) -> Iterator[str]:
     """Yield sentences on the difference that the t-test detects, and on hard topics."""
     if result is None:
         return
-    if any(warn_of_undetectable(result["measure"], result["detectable"])):
-        yield (
-            f"{result['measure']}: a paired t-test on {len(about.topics)} topics detects no possible true "
-            "difference with power 0.8."
-        )
+    test = f"{result['measure']}: a paired t-test on {len(about.topics)} topics at alpha {alpha:g} detects"
+    if is_undetectable(range_of_means(result["measure"]), result["detectable"]):
+        yield f"{test} no possible true difference with power 0.8."
     elif result["detectable"] is not None:
         needed = "more than a million" if result["needed"] is None else result["needed"]
         given = f"; a true difference of {difference:g} needs {needed} topics" if result["usual"] else ""
-        yield (
-            f"{result['measure']}: a paired t-test on {len(about.topics)} topics detects a true difference "
-            f"of {result['detectable']:.3g} with power 0.8{given}."
-        )
+        yield f"{test} a true difference of {result['detectable']:.3g} with power 0.8{given}."
     yield f"{result['measure']}: {_describe_topics(about, result)}."
 
 

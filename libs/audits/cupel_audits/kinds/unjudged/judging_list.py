@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, TypedDict
 
+from cupel_audits.analysis.named_extremes import name_tied
 from cupel_audits.kinds.unjudged.document_influence import LeadChange, MeasureInfluence
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
@@ -318,11 +319,12 @@ def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
     for k in sorted({min(depth, deepest), deepest}):
         by_run = {row.run: row.share for row in shares if row.depth == k and row.share is not None}
         if by_run:
-            worst = max(by_run, key=by_run.__getitem__)
+            largest = f"{max(by_run.values()):.1%}"
+            tied = [run for run, share in by_run.items() if f"{share:.1%}" == largest]
             mean = math.fsum(by_run.values()) / len(by_run)
             yield (
                 f"On average {mean:.1%} of the top {k} of a run are unjudged; the largest share "
-                f"is {by_run[worst]:.1%} ({worst})."
+                f"is {largest} ({name_tied(tied)})."
             )
 
 
@@ -440,7 +442,8 @@ def _shares_title(depth: int, shares: Sequence[ShareRow]) -> str:
         return "No run retrieves a document"
     if not worst.share:
         return f"All documents in the top {worst.depth} of every run are judged"
-    return f"Top {worst.depth}: {worst.run} has the largest unjudged share, {worst.share:.0%}"
+    tied = [row.run for row in at_depth if f"{row.share:.0%}" == f"{worst.share:.0%}"]
+    return f"Top {worst.depth}: the largest unjudged share is {worst.share:.0%} ({name_tied(tied)})"
 
 
 FIRST_PLACES = 10

@@ -14,12 +14,13 @@ from cupel_measures.comparing.comparison import (
     Difference,
     FriedmanTest,
     MeasureComparison,
-    TopicDifference,
 )
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION, Choices
+from cupel_measures.comparing.differences.topic_differences import TopicDifference
 from cupel_measures.comparing.resampling import EXACT, REPLICATES, Interval
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI
+from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable
 
 UNDEFINED = "undefined"
 MOST_NAMES = 10
@@ -162,7 +163,7 @@ def _print_differences(result: ComparisonResult, comparison: MeasureComparison) 
         ("verdict", [_format_verdict(pair) for pair in differences]),
     ]
     if _shows_detectable(comparison):
-        least = _format_number(comparison.detectable)
+        least = _format_detectable(comparison)
         columns.append(("detectable", ["" if pair.significant else least for pair in differences]))
     show_blocks(names, keys, columns, caption="\n".join(_difference_notes(result, comparison)))
 
@@ -188,7 +189,7 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
     else:
         yield f"{significant} of {len(comparison.differences)} differences are {at}."
     if not result.shows_pairs and _shows_detectable(comparison):
-        yield f"Detectable difference: {_format_number(comparison.detectable)}."
+        yield f"Detectable difference: {_format_detectable(comparison)}."
     names = [_pair_name(result, pair) for pair in comparison.differences]
     for subject, reasons in _undefined_values(result, comparison).items():
         yield from _reasons(subject, list(zip(names, reasons, strict=True)))
@@ -196,6 +197,12 @@ def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -
 
 def _shows_detectable(comparison: MeasureComparison) -> bool:
     return comparison.detectable is not None and not all(pair.significant for pair in comparison.differences)
+
+
+def _format_detectable(comparison: MeasureComparison) -> str:
+    if is_undetectable(comparison.measure.bounds, comparison.detectable):
+        return "none possible"
+    return _format_number(comparison.detectable)
 
 
 def _undefined_values(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, list[str | None]]:
@@ -366,6 +373,8 @@ def _interval_method(result: ComparisonResult) -> str:
         replicates = f"{REPLICATES:,} replicates, seed {choices.seed}"
         return f"bias-corrected accelerated bootstrap over topics, {replicates}"
     single = "Student's t" if choices.interval == "t" else "bias-corrected accelerated bootstrap of the means"
+    if not result.shows_intervals:
+        return single
     if choices.is_simultaneous and not choices.is_rank_test:
         quantile = "Tukey's" if choices.test_name == HSD else "max-T"
         return f"{single}; simultaneous for differences ({quantile} quantile)"
