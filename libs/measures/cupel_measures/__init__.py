@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cupel_measures.evaluation.compare import compare as compare
+    from cupel_measures.evaluation.comparison_result import ComparisonResult as ComparisonResult
     from cupel_measures.evaluation.evaluate import evaluate as evaluate
     from cupel_measures.evaluation.evaluation_report import EvaluationReport as EvaluationReport
     from cupel_measures.evaluation.measure_names import MeasureName as MeasureName
@@ -27,6 +29,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "Collection": "reading.collection_files",
+    "ComparisonResult": "evaluation.comparison_result",
     "EvaluationReport": "evaluation.evaluation_report",
     "Finding": "findings",
     "Findings": "findings",
@@ -34,6 +37,7 @@ _PLACES = {
     "MeasureError": "grammar.syntax",
     "MeasureName": "evaluation.measure_names",
     "Refused": "findings",
+    "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "qrels": "inputs.judgment_sources",
     "runs": "inputs.run_sources",
