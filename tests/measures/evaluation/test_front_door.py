@@ -10,9 +10,11 @@ import pytest
 import cupel_measures as cupel
 from cupel_measures.catalogue.parser import all_declarations, parse
 from cupel_measures.inputs.table_runs import TableRun
+from cupel_measures.model import Joined
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
+from cupel_measures.scoring.evaluator import evaluate as evaluate_rows
 
 QRELS = {"q1": {"d1": 2, "d2": 0, "d3": 1}, "q2": {"d1": 1, "d4": 1}}
 BM25 = {"q1": {"d1": 3.0, "d2": 2.0, "d9": 1.0}, "q2": {"d9": 2.0, "d4": 1.0}}
@@ -264,3 +266,16 @@ class TestPublicNames:
         assert (explained["ties"]["least"], explained["ties"]["greatest"]) == (0.25, 0.5)
         with pytest.raises(ValueError, match="explain takes one run"):
             cupel.explain(QRELS, RUNS, "RR")
+
+
+def test_run_joined_with_other_qrels_is_refused() -> None:
+    # The same documents are judged for topic 2, so that the positions of hits have a meaning there, too.
+    ours, theirs = read_qrels(b"1 0 a 1\n1 0 b 0\n"), read_qrels(b"2 0 a 1\n2 0 b 0\n")
+    joined = join_run(b"1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n", ours)
+    assert evaluate_rows(ours, joined, [parse("RR")]).values[parse("RR")].tolist() == [0.5]
+    with pytest.raises(ValueError, match="joined with other qrels"):
+        evaluate_rows(theirs, joined, [parse("RR")])
+    with pytest.raises(ValueError, match="joined with different qrels"):
+        Joined.stack([joined, join_run(b"2 Q0 b 1 2 t\n", theirs)])
+    kept = np.array([True, False])
+    assert evaluate_rows(ours.restricted_to(kept), joined, [parse("RR")])
