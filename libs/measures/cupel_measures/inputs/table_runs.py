@@ -104,6 +104,7 @@ def join_table(table: Table, qrels: Qrels, *, profile: Profile, depth: int | Non
         first=first,
         last=np.minimum(last, depth),
         profile=profile,
+        pool=qrels.pool_digest,
     )
 
 
