@@ -87,7 +87,7 @@ def test_values_keys_and_order_are_those_of_pytrec_eval() -> None:
 @pytest.mark.usefixtures("reader")
 def test_values_of_deep_runs_with_many_ties_are_those_of_pytrec_eval() -> None:
     """Deep enough for the sorting of the compiled reader, in any order of the dictionary."""
-    judged = {str(t): {f"d{(i * 7 + t) % 2000}": i % 4 - 1 for i in range(300)} for t in range(3)}
+    judged: Any = {str(t): {f"d{(i * 7 + t) % 2000}": i % 4 - 1 for i in range(300)} for t in range(3)}
     run = {
         str(t): {f"d{(i * 613 + t) % 2000}": ((i * 7919) % 997) / 31 - 9 for i in range(1000)}
         for t in range(3)

@@ -111,7 +111,8 @@ def join_table(table: Table, qrels: Qrels, *, profile: Profile, depth: int | Non
 def _hits(scores: Mapping[str, float], pool: Mapping[str, int], single: bool) -> NDArray[np.int32]:
     """Return the documents of the pool that a topic retrieves: int32[4, hits].
 
-    They are ordered by rank. The rows are index, rank, and first and last rank of the tie group. single: compare 32-bit floats.
+    They are ordered by rank. The rows are index, rank, and first and last rank of the tie group. single:
+    compare 32-bit floats.
     """
     if extension is not None and isinstance(scores, dict) and isinstance(pool, dict):
         columns = extension.hits(scores, pool, single)
