@@ -14,6 +14,8 @@ COMPOSE ?= docker compose
 # No score uses numpy's linear algebra, and its idle threads only use CPU time.
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests and demonstrations start many processes, which share the compiled modules.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-one test-all drills mutants check fix docs lock bench calibrate fuzz up down compose clean

@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests."""
 
+import gc
 import os
 import shutil
 import signal
@@ -21,6 +22,8 @@ from support.xdist_lanes import Lanes, lane_of
 settings.register_profile("cupel", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("cupel")
 
+gc.set_threshold(100_000, 20, 100)  # tests create much and leave little; the default takes 6% of the time
+
 ALL_EXAMPLES = "CUPEL_TEST_ALL" in os.environ
 """Whether property tests draw all their examples and sampled tests run with all their parameters."""
 
@@ -29,12 +32,17 @@ FEWEST_EXAMPLES = 6
 """`make test` draws a fifth of the examples of a property test, but never fewer than these."""
 
 PRODUCTION_EVERY = {
-    "tests/gateway/": 4,
+    "tests/gateway/": 6,
     "tests/client/online/": 4,
-    "tests/backend/audits/": 2,
-    "tests/backend/scores/": 2,
+    "tests/backend/audits/": 3,
+    "tests/backend/scores/": 3,
+    "tests/backend/test_qrels_versions": 3,
+    "tests/backend/test_submissions": 3,
+    "tests/backend/test_tracks": 4,
 }
-"""Folder -> n: `make test` runs every nth of its production-size tests, and all on the embedded size.
+"""Beginning of a path -> n: `make test` runs every nth of these tests on the production size.
+
+It runs all of them on the embedded size.
 
 These layers send few statements of their own. The tests of the layers below them run on both sizes.
 """
@@ -79,7 +87,7 @@ def reduce_examples(items: list[pytest.Item]) -> None:
 def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out experiments, and run only every nth set of parameters of a test marked `sampled(every=n)`.
 
-    All tests in the folders of PRODUCTION_EVERY run on the embedded size, and every nth of them on the
+    All tests in the files of PRODUCTION_EVERY run on the embedded size, and every nth of them on the
     production size too.
     """
     seen: Counter[str] = Counter()
@@ -88,8 +96,8 @@ def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
         name, every = item.nodeid.partition("[")[0], 1
         if mark := item.get_closest_marker("sampled"):
             every = mark.kwargs["every"]
-        elif "[production" in item.nodeid and (folder := _sampled_folder(name)):
-            name, every = folder, PRODUCTION_EVERY[folder]
+        elif "[production" in item.nodeid and (files := _sampled_files(name)):
+            name, every = files, PRODUCTION_EVERY[files]
         if seen[name] % every or item.get_closest_marker("experiment"):
             deselected.append(item)
         seen[name] += 1
@@ -99,8 +107,8 @@ def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if id(item) not in left_out]
 
 
-def _sampled_folder(name: str) -> str | None:
-    return next((folder for folder in PRODUCTION_EVERY if name.startswith(folder)), None)
+def _sampled_files(name: str) -> str | None:
+    return next((files for files in PRODUCTION_EVERY if name.startswith(files)), None)
 
 
 @pytest.hookimpl(optionalhook=True)

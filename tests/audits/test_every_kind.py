@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from cupel_audits import KINDS, SETTINGS, AuditError, read_audit
+from cupel_audits import KINDS, AuditError, read_audit
 from cupel_audits.declarations import Audit
 from cupel_audits.execution import parts, result
 from cupel_audits.report import AuditReport, digest
@@ -29,7 +29,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def quick_parameters(kind: str) -> dict[str, Any]:
-    return {name: value for name, value in QUICK.items() if name in SETTINGS[kind]}
+    return {name: value for name, value in QUICK.items() if name in KINDS[kind].settings}
 
 
 def document_names(count: int = 40) -> list[str]:
@@ -147,7 +147,7 @@ def test_every_kind_describes_its_question_and_parameters(kind: str) -> None:
     assert declared.source
     assert declared.answers.endswith("?")
     assert len(declared.__doc__ or "") > 200
-    assert all(setting.about for setting in SETTINGS[kind].values())
+    assert all(setting.about for setting in KINDS[kind].settings.values())
     assert json.loads(json.dumps(read_audit(kind).values)) == read_audit(kind).values
     assert read_audit(kind, read_audit(kind).values) == read_audit(kind)
 
@@ -156,14 +156,14 @@ def test_every_kind_describes_its_question_and_parameters(kind: str) -> None:
 def test_unknown_parameter_is_refused(kind: str) -> None:
     with pytest.raises(AuditError) as refused:
         read_audit(kind, {"colour": "blue"})
-    known = ", ".join(SETTINGS[kind])
+    known = ", ".join(KINDS[kind].settings)
     assert refused.value.sentences == (f"{kind} has no parameter 'colour'; it takes {known}",)
 
 
 @every_kind
 def test_parameters_are_set_once_by_name(kind: str) -> None:
     audit = read_audit(kind)
-    name, constructor = next(iter(SETTINGS[kind])), cast("Callable[..., Audit]", KINDS[kind])
+    name, constructor = next(iter(KINDS[kind].settings)), cast("Callable[..., Audit]", KINDS[kind])
     with pytest.raises(FrozenInstanceError):
         setattr(audit, name, None)
     with pytest.raises(TypeError, match="positional argument"):
@@ -193,7 +193,7 @@ UNBOUNDED = {"length", "batch"}
 
 @every_kind
 def test_parameters_that_multiply_the_work_have_upper_bounds(kind: str) -> None:
-    for name, setting in SETTINGS[kind].items():
+    for name, setting in KINDS[kind].settings.items():
         default = setting.parameter.default
         if isinstance(default, int) and not isinstance(default, bool) and name not in UNBOUNDED:
             with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):

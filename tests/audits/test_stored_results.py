@@ -62,7 +62,7 @@ def test_stored_trials_give_the_recorded_report(name: str) -> None:
     assert [list(list_numbers(table["rows"])) for table in tables] == stored["tables"]
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_trials_have_the_form_of_stored_trials(kind: str, example: Path, tmp_path: Path) -> None:
     recorded = record_audit(kind, example, tmp_path / "audit")

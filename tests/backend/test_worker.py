@@ -187,7 +187,7 @@ def test_wake_up_makes_a_worker_score_a_submission(system: System, processes: Pr
 def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
     system: System, processes: Processes
 ) -> None:
-    slow_track(system, submitted=12)
+    slow_track(system, submitted=8)
     worker = processes.start("worker")
     processes.start("scheduler")
     until(lambda: running_jobs(system))
@@ -202,7 +202,7 @@ def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
     until(lambda: len([job for job in evaluations(system) if job.state == "done"]) >= 3)
     delete_broker(system)
     until(lambda: all_done(system))
-    assert score_count(system) == 12 * len(SLOW_PLAN)
+    assert score_count(system) == 8 * len(SLOW_PLAN)
     assert max(job.attempts for job in evaluations(system)) > 1
 
 
@@ -278,7 +278,7 @@ def test_scheduler_sends_lost_wake_ups_again(system: System, processes: Processe
 @sampled_brokers("production")
 def test_terminated_worker_finishes_only_its_current_job(system: System, processes: Processes) -> None:
     processes.use_long_leases()
-    slow_track(system, submitted=6)
+    slow_track(system, submitted=4)
     worker, scheduler = processes.start("worker"), processes.start("scheduler")
     until(lambda: any(job.state == "done" for job in evaluations(system)))
     for process in (worker, scheduler):

@@ -1,8 +1,6 @@
 """Audits: tests of how far a collection and its leaderboard can be trusted."""
 
-from cupel_audits import kinds as kinds  # importing the kinds registers them
 from cupel_audits.declarations import KINDS as KINDS
-from cupel_audits.declarations import SETTINGS as SETTINGS
 from cupel_audits.declarations import Audit as Audit
 from cupel_audits.declarations import AuditError as AuditError
 from cupel_audits.declarations import parse_audit as parse_audit

@@ -2,8 +2,8 @@
 
 It has the question, the parameters, the trials and the report of each kind.
 
-To add a kind, add one module to `cupel_audits/kinds/` (or a package, if one file is not enough). All modules
-and packages of this folder are imported, which registers their kinds. The module contains:
+To add a kind, add one module to `cupel_audits/kinds/` that is named like the kind. If one file is not enough,
+add a package with a module `NAME_kind`. The module contains:
 
 - a frozen dataclass derived from `Audit` and decorated with `@audit(...)`. Its docstring is its
   documentation. Its fields are the parameters, each declared with `setting`;
@@ -23,6 +23,9 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
@@ -54,6 +57,14 @@ class AuditError(ValueError):
         self.sentences = tuple(sentences)
 
 
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A declared parameter of an audit kind, with its description."""
+
+    parameter: Parameter
+    about: str
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Audit:
     """An audit with its parameters; base class of all kinds.
@@ -61,17 +72,18 @@ class Audit:
     It has defaults that kinds may override.
 
     name, title: the name and the title of the kind. answers: the question that the kind answers, in one
-    sentence. source: the papers. needs_texts: whether the texts of the documents are required.
-    extra_arguments: arguments that an example command needs besides judgments and runs, such as "--other
-    second.txt". needs_other_qrels: whether the audit compares two versions of the judgments
-    (`AuditSubject.other_subject`). removes_judgments: whether trials remove judgments, which needs a relevant
-    document.
+    sentence. source: the papers. settings: the declared parameters by name. needs_texts: whether the texts
+    of the documents are required. extra_arguments: arguments that an example command needs besides
+    judgments and runs, such as "--other second.txt". needs_other_qrels: whether the audit compares two
+    versions of the judgments (`AuditSubject.other_subject`). removes_judgments: whether trials remove
+    judgments, which needs a relevant document.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     answers: ClassVar[str]
     source: ClassVar[str]
+    settings: ClassVar[Mapping[str, Setting]]
     needs_texts: ClassVar[bool] = False
     extra_arguments: ClassVar[str] = ""
     needs_other_qrels: ClassVar[bool] = False
@@ -127,17 +139,38 @@ class Audit:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, kind, trial])))
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """A declared parameter of an audit kind, with its description."""
+class AuditKinds(Mapping[str, type[Audit]]):
+    """The audit kinds by name, in alphabetical order.
 
-    parameter: Parameter
-    about: str
+    A kind is imported when it is first looked up, because the import of all takes a quarter of a second.
+
+    loaded: the kinds imported so far.
+    """
+
+    def __init__(self) -> None:
+        kinds = Path(__file__).parent / "kinds"
+        self._modules = {
+            name: f"{name}.{name}_kind" if is_package else name
+            for _, name, is_package in iter_modules([str(kinds)])
+        }
+        self.loaded: dict[str, type[Audit]] = {}
+
+    def __getitem__(self, name: str) -> type[Audit]:
+        if name not in self.loaded and name in self._modules:
+            import_module(f"cupel_audits.kinds.{self._modules[name]}")
+        return self.loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules or name in self.loaded
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self._modules, *self.loaded}))
+
+    def __len__(self) -> int:
+        return len({*self._modules, *self.loaded})
 
 
-KINDS: dict[str, type[Audit]] = {}
-SETTINGS: dict[str, dict[str, Setting]] = {}
-"""The parameters of each kind. KINDS and SETTINGS are sorted by the name of the kind."""
+KINDS = AuditKinds()
 
 
 def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type[Audited]], type[Audited]]:
@@ -150,28 +183,16 @@ def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type
         kind = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
         kind.name, kind.title, kind.answers, kind.source = name, title, answers, source
         hints = get_type_hints(kind, include_extras=True)
-        KINDS[name] = kind
-        SETTINGS[name] = {
+        kind.settings = {
             field.name: Setting(
                 Parameter(field.name, kind_of(hints[field.name]), field.default), field.metadata["about"]
             )
             for field in dataclasses.fields(kind)
         }
-        _sort_by_name(KINDS)
-        _sort_by_name(SETTINGS)
+        KINDS.loaded[name] = kind
         return kind
 
     return register
-
-
-def _sort_by_name(registry: dict[str, Any]) -> None:
-    """Sort the entries by name.
-
-    So the order in which kinds are listed does not depend on imports.
-    """
-    entries = sorted(registry.items())
-    registry.clear()
-    registry.update(entries)
 
 
 def setting(default: Any, about: str) -> Any:
@@ -201,7 +222,7 @@ def _read(kind: str, parameters: Mapping[str, Any], read_value: Callable[[Parame
         raise AuditError(
             [f"unknown audit {kind!r}{nearest(kind, [*KINDS])}; the kinds are {', '.join(KINDS)}"]
         )
-    settings, values, sentences = SETTINGS[kind], {}, []
+    settings, values, sentences = KINDS[kind].settings, {}, []
     for name, value in parameters.items():
         try:
             values[name] = read_value(_find_parameter(settings, kind, name), value)

@@ -11,7 +11,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from cupel_audits import KINDS, SETTINGS
+from cupel_audits import KINDS
 from cupel_audits.report import AuditReport, Column, ReportTable
 from cupel_audits.subject import SubjectSummary
 from cupel_reports.content_security import directives
@@ -109,7 +109,7 @@ def _facts(about: SubjectSummary) -> Iterator[str]:
 
 def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Yield each parameter with its value and its description."""
-    known = SETTINGS.get(result["kind"], {})
+    known = KINDS[result["kind"]].settings if result["kind"] in KINDS else {}
     for name, value in result["parameters"].items():
         yield {
             "name": name,

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from cupel_audits import SETTINGS
 from cupel_audits import Audit as AuditKind
 from cupel_audits.execution import Result
 from cupel_backend import qrels_versions, submissions
@@ -178,7 +177,7 @@ def audit_kind(kind: type[AuditKind]) -> AuditKindResource:
             default=_default(setting.parameter.default),
             about=setting.about,
         )
-        for name, setting in SETTINGS[kind.name].items()
+        for name, setting in kind.settings.items()
     )
     documentation = inspect.getdoc(kind) or ""
     return build(

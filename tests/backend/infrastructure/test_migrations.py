@@ -108,6 +108,7 @@ def test_migrations_create_the_tables_that_the_code_declares(
         upgrade(engine, revision)
         with reading(engine) as connection:
             assert MigrationContext.configure(connection).get_current_heads() == (revision,)
+        assert is_migrated(engine) == (revision == revisions()[-1])
     assert_schema_matches_code(engine, open_engine())
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from click.testing import CliRunner
 
-from cupel_audits import KINDS, SETTINGS, Audit
+from cupel_audits import KINDS, Audit
 from cupel_audits.declarations import audit, setting
 from cupel_audits.execution import parts, result, run_trials
 from cupel_audits.report import AuditReport, Column, ReportTable
@@ -343,7 +343,7 @@ def probe() -> Iterator[None]:
     """Declare the kind `probe` while the tests of a class run."""
     audit("probe", title="A probe", answers="What is there?", source="this test")(Probe)
     yield
-    del KINDS["probe"], SETTINGS["probe"]
+    del KINDS.loaded["probe"]
 
 
 @pytest.mark.usefixtures("probe")
@@ -380,7 +380,7 @@ class TestHelp:
         assert kind.answers in page
         assert f"cupel audit {kind.name}" in page
         assert " ".join(kind.source.split()) in page
-        for name, declared in SETTINGS[kind.name].items():
+        for name, declared in kind.settings.items():
             assert " ".join(declared.about.split()).casefold() in page.casefold(), name
             option = name.replace("_", "-")
             assert any(f"--{prefix}{option}" in page for prefix in ("", "no-", "audit-", "no-audit-")), name

@@ -14,11 +14,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, Select, Table, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, Select, Table, create_engine, event, inspect, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
@@ -41,6 +37,7 @@ KEPT = 4
 """Maximum number of idle PostgreSQL connections that a process keeps open."""
 THREADS = 128
 """Maximum number of SQLite connections of a process. A gateway has fewer threads."""
+MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATING = 0x43_75_70_65_6C
 """Key of the PostgreSQL advisory lock for migrations, an arbitrary number."""
 
@@ -252,6 +249,9 @@ def _parse_cursor(key: Any, cursor: str) -> Any:
 
 def migrate(engine: Engine) -> None:
     """Bring the tables up to date. Several processes may call it at the same time."""
+    from alembic import command  # imported late, because few processes migrate
+    from alembic.config import Config
+
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(
@@ -259,19 +259,16 @@ def migrate(engine: Engine) -> None:
             )  # changing a large table may take long
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
-        config = _alembic()
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
 def is_migrated(engine: Engine) -> bool:
     """Return whether the tables match this version of the code."""
+    newest = max(path.name for path in (MIGRATIONS / "versions").glob("[0-9]*.py")).partition("_")[0]
     with reading(engine) as connection:
-        heads = MigrationContext.configure(connection).get_current_heads()
-    return set(heads) == set(ScriptDirectory.from_config(_alembic()).get_heads())
-
-
-def _alembic() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    return config
+        if not inspect(connection).has_table("alembic_version"):
+            return False
+        return connection.scalars(text("SELECT version_num FROM alembic_version")).all() == [newest]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cupel_audits import KINDS, SETTINGS, Audit, AuditError, parse_audit
+from cupel_audits import KINDS, Audit, AuditError, parse_audit
 from cupel_audits.declarations import check_audit
 from cupel_audits.execution import Result, result
 from cupel_audits.subject import AuditSubject
@@ -147,7 +147,7 @@ def command_of(kind: type[Audit]) -> click.Command:
     """Return the command for audits of this kind."""
 
     def perform(seed: int, jobs: int | None, out: Path | None, restart: bool, form: str, **more: Any) -> None:
-        given = {name: more.pop(SETTING + name) for name in SETTINGS[kind.name]}
+        given = {name: more.pop(SETTING + name) for name in kind.settings}
         given = {name: text for name, text in given.items() if text is not None}
         _perform(
             kind, AuditOptions(given=given, seed=seed, jobs=jobs, out=out, restart=restart, form=form), **more
@@ -155,7 +155,7 @@ def command_of(kind: type[Audit]) -> click.Command:
 
     command = click.command(kind.name, help=_help(kind), short_help=kind.answers)(_options(perform))
     taken = {option for parameter in command.params for option in parameter.opts}
-    command.params[:0] = [_option(kind, name, taken) for name in SETTINGS[kind.name]]
+    command.params[:0] = [_option(kind, name, taken) for name in kind.settings]
     return command
 
 
@@ -168,7 +168,7 @@ def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
 
     Its name starts with `audit-` if all audits have an option of this name.
     """
-    setting, written = SETTINGS[kind.name][name], pages.option(name)
+    setting, written = kind.settings[name], pages.option(name)
     if written in taken:
         written = pages.option(f"audit_{name}")
     about = pages.help_text(setting)

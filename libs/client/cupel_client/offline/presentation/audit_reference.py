@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from cupel_audits import KINDS, SETTINGS, Audit
+from cupel_audits import KINDS, Audit
 from cupel_audits.declarations import Setting
 from cupel_client.offline.presentation.measure_reference import table
 from cupel_measures.grammar.parameters import Flag
@@ -41,7 +41,7 @@ def document() -> str:
 def _page(kind: type[Audit]) -> str:
     rows = [
         (f"`{name}`", _description(setting), f"`{_default(setting)}`" if _default(setting) else "")
-        for name, setting in SETTINGS[kind.name].items()
+        for name, setting in kind.settings.items()
     ]
     parts = [
         f"## {kind.name}",
@@ -71,7 +71,7 @@ def data() -> list[dict[str, Any]]:
                     "expects": setting.parameter.kind.expects,
                     "default": setting.parameter.default,
                 }
-                for name, setting in SETTINGS[kind.name].items()
+                for name, setting in kind.settings.items()
             ],
         }
         for kind in KINDS.values()
@@ -101,7 +101,7 @@ def _example_options(kind: type[Audit]) -> Iterator[str]:
 
     They are for the first two parameters that have a default and are not flags.
     """
-    settings = SETTINGS[kind.name]
+    settings = kind.settings
     names = [
         name
         for name, setting in settings.items()
