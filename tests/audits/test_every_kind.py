@@ -17,6 +17,7 @@ from cupel_audits.execution import parts, result
 from cupel_audits.report import AuditReport, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.model import Qrels, Texts
+from support.data import recorded_reports
 from support.data.audit_subjects import SEED, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked, scale, texts_of
 
@@ -25,6 +26,7 @@ QUICK: Mapping[str, Any] = {"repeats": 3, "replicates": 200, "draws": 3}
 MEASURES = "AP nDCG@5 P@5 alpha_nDCG@10 CAM(of=AP)"
 TOPICS = ("a", "b", "c", "d")
 RELEVANCE, TRUST = scale(2, "relevance"), scale(1, "trust")
+RECORDED = recorded_reports.read()
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -233,6 +235,7 @@ def test_report_is_the_same_from_the_stored_subject_summary(kind: str) -> None:
     about = SubjectSummary.of(json.loads(json.dumps(subject.about.as_data())))
     original, restored = audit.report(subject.about, results), audit.report(about, results)
     assert digest(original.as_data()) == digest(restored.as_data())
+    assert recorded_reports.describe(original) == RECORDED[f"{kind}: random runs"]
 
 
 @every_kind
@@ -257,6 +260,7 @@ DEGENERATE_SUBJECTS = {
     ),
     "runs of no topic": (judgments(1), {n: {"z": ranked("d00")} for n in ("one", "two", "three")}),
     "nothing relevant": (judgments(1, best=0), runs(1)),
+    "two runs": (judgments(1), runs(1, 2)),
     "one topic": (
         qrels_of(
             {RELEVANCE: {"a": {"d00": 2, "d01": 1, "d02": 0}}, TRUST: {"a": {"d00": 0, "d01": 1}}},
@@ -274,8 +278,30 @@ def test_degenerate_subject_is_refused_or_reported_with_reasons(kind: str, name:
     subject = subject_for(audit, qrels, submitted)
     if sentences := list(audit.problems(subject)):
         assert all(len(sentence) > 20 for sentence in sentences)
+        assert sentences == RECORDED[f"{kind}: {name}"]
         return
     results = trials_of(kind, subject, quick_parameters(kind))
     expected = result(audit, subject.about, SEED, len(results), results)
     assert expected.report is not None
     check_report(expected.report)
+    assert recorded_reports.describe(expected.report) == RECORDED[f"{kind}: {name}"]
+
+
+def record_reports() -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines of the reports that these tests compare with the recording."""
+    for kind in KINDS:
+        audit, parameters = read_audit(kind, quick_parameters(kind)), quick_parameters(kind)
+        subjects = {"random runs": random_subject(kind, 1)} | {
+            name: subject_for(audit, *degenerate) for name, degenerate in DEGENERATE_SUBJECTS.items()
+        }
+        for name, subject in subjects.items():
+            sentences = list(audit.problems(subject))
+            results = {} if sentences else trials_of(kind, subject, parameters)
+            yield (
+                f"{kind}: {name}",
+                sentences or recorded_reports.describe(audit.report(subject.about, results)),
+            )
+
+
+if __name__ == "__main__":
+    recorded_reports.write(dict(record_reports()))
