@@ -69,20 +69,59 @@ def combined(folder: Path, kind: str, out: Path) -> dict[str, Any]:
     return report_of(out)
 
 
+def report_in(folder: Path) -> Any:
+    return json.loads((folder / "report.json").read_text())["report"]
+
+
 def test_powers_are_sums_of_pairs_of_the_same_collection(folder: Path, tmp_path: Path) -> None:
-    """4 and 5 runs have 6 and 10 pairs."""
+    """4 and 5 runs have 6 and 10 pairs. P@2 and AP are tied on the first collection."""
+    told = {"nDCG@5": (3, 6), "P@2": (1, 0), "AP": (1, 5)}
+    parts = [report_of(folder / "power" / name)["measures"] for name in SIZES]
+    assert told == {
+        text: tuple(row["significant"] for part in parts for row in part if row["measure"] == text)
+        for text in told
+    }
     whole = combined(folder, "power", tmp_path / "both")
-    parts = [report_of(folder / "power" / name) for name in SIZES]
-    for row in whole["measures"]:
-        of_parts = [next(r for r in part["measures"] if r["measure"] == row["measure"]) for part in parts]
-        assert row["pairs"] == 16 == sum(part["pairs"] for part in of_parts)
-        assert row["significant"] == sum(part["significant"] for part in of_parts)
-        assert row["percent"] == 100 * row["significant"] / 16
-        numbers = [[r["significant"] for r in part["measures"]] for part in parts]
-        assert row["highest"] == sum(
-            part["significant"] == max(of) for part, of in zip(of_parts, numbers, strict=True)
-        )
-    assert len(whole["collections"]) == 6
+    assert [tuple(row.values()) for row in whole["measures"]] == [
+        ("nDCG@5", 100 * 9 / 16, 9, 16, 2, 0),
+        ("P@2", 100 * 1 / 16, 1, 16, 0, 2),
+        ("AP", 100 * 6 / 16, 6, 16, 0, 1),
+    ]
+    assert [tuple(row.values()) for row in whole["collections"]] == [
+        (text, name, pytest.approx(100 * significant / pairs), significant, pairs)
+        for text, counts in told.items()
+        for name, significant, pairs in zip(SIZES, counts, (6, 10), strict=True)
+    ]
+    assert [(row["first"], row["second"], row["difference"]) for row in whole["differences"]] == [
+        ("nDCG@5", "P@2", 50.0),
+        ("nDCG@5", "AP", 18.75),
+        ("P@2", "AP", -31.25),
+    ]
+
+
+def test_verdict_states_each_power_and_the_interval_of_the_largest_difference(
+    folder: Path, tmp_path: Path
+) -> None:
+    whole = combined(folder, "power", tmp_path / "both")
+    low, high = (whole["differences"][0][end] for end in ("low", "high"))
+    by_test = "differ significantly by the paired bootstrap test at alpha 0.1, uncorrected."
+    report = report_in(tmp_path / "both")
+    assert report["verdict"] == [
+        "Of 16 pairs of runs of 2 collections, 9 (56.25%) differ significantly by nDCG@5, the highest "
+        "number, and 1 (6.25%) by P@2, the lowest. The difference of nDCG@5 and P@2 is 50.00 percentage "
+        f"points; its 95 per cent interval over samples of topics is {low:.2f} to {high:.2f}. It holds only "
+        "for measures chosen beforehand.",
+        f"nDCG@5: 9 of 16 pairs of runs (56.25%) {by_test} On 2 of 2 collections, no measure has a higher "
+        "power.",
+        f"AP: 6 of 16 pairs of runs (37.50%) {by_test} On 0 of 2 collections, no measure has a higher power.",
+        f"P@2: 1 of 16 pairs of runs (6.25%) {by_test} On 0 of 2 collections, no measure has a higher power.",
+    ]
+    assert report["numbers"] == {"power(nDCG@5)": 56.25, "power(P@2)": 6.25, "power(AP)": 37.5}
+    assert (report["actions"], report["warnings"], report["undefined"]) == ([], [], [])
+    # The bootstrap samples are shuffled in the same way in each run.
+    assert [round(row[end], 2) for row in whole["differences"] for end in ("low", "high")] == [
+        21.76, 84.26, 2.09, 33.34, -57.16, -7.16,
+    ]  # fmt: skip
 
 
 def test_interval_adds_the_variances_of_independent_collections(folder: Path, tmp_path: Path) -> None:
@@ -108,13 +147,18 @@ def test_interval_adds_the_variances_of_independent_collections(folder: Path, tm
 
 
 def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path: Path) -> None:
-    for name in SIZES:
+    """Only AP is a measure of both audits."""
+    for name, measures in {"first": "AP P@2", "second": "AP"}.items():
         files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
-        power = ("--replicates", 300, "-m", "AP", "--out", tmp_path / "power" / name)
+        power = ("--replicates", 300, "-m", measures, "--out", tmp_path / "power" / name)
         cupel("audit", "discriminative_power", *files, *power)
-    combined(tmp_path, "power", tmp_path / "both")
-    [sentence] = json.loads((tmp_path / "both" / "report.json").read_text())["report"]["verdict"]
+    whole, report = combined(tmp_path, "power", tmp_path / "both"), report_in(tmp_path / "both")
+    [sentence] = report["verdict"]
     assert sentence.startswith("AP: ")
+    assert sentence.endswith(" On 2 of 2 collections, no measure has a higher power.")
+    assert whole["differences"] == []
+    assert report["undefined"] == ["power of P@2: it is undefined on a collection"]
+    assert report["actions"] == []
 
 
 def test_audits_by_different_profiles_are_refused(folder: Path, tmp_path: Path) -> None:
