@@ -261,6 +261,20 @@ DEGENERATE_SUBJECTS = {
     "runs of no topic": (judgments(1), {n: {"z": ranked("d00")} for n in ("one", "two", "three")}),
     "nothing relevant": (judgments(1, best=0), runs(1)),
     "two runs": (judgments(1), runs(1, 2)),
+    "a swap": (
+        qrels_of(
+            {
+                RELEVANCE: {"a": {"d00": 2, "d01": 1, "d02": 0}, "b": {"d00": 1, "d02": 2}, "c": {"d02": 1}},
+                TRUST: {"a": {"d00": 0, "d01": 1}, "b": {"d00": 1, "d02": 1}, "c": {"d02": 0}},
+            },
+            subtopics={"a": {"d00": {"1": 1}, "d01": {"2": 1}}, "b": {"d00": {"1": 1}, "d02": {"1": 1}}},
+        ),
+        {
+            "first": {"a": ranked("d00", "d03"), "b": ranked("d02", "d04"), "c": ranked("d02")},
+            "second": {"a": ranked("d01", "d05"), "b": ranked("d02", "d00"), "c": ranked("d06", "d02")},
+            "third": {"a": ranked("d02", "d01"), "b": ranked("d05", "d00"), "c": ranked("d07", "d08")},
+        },
+    ),
     "one topic": (
         qrels_of(
             {RELEVANCE: {"a": {"d00": 2, "d01": 1, "d02": 0}}, TRUST: {"a": {"d00": 0, "d01": 1}}},
@@ -287,6 +301,52 @@ def test_degenerate_subject_is_refused_or_reported_with_reasons(kind: str, name:
     assert recorded_reports.describe(expected.report) == RECORDED[f"{kind}: {name}"]
 
 
+OTHER_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "aspects": {"count_unjudged": True, "exclude": True, "first": 3, "depth": 10, "width": 5},
+    "content": {"curve": "pool_depth", "deepest": 3, "reference": "AP"},
+    "correlation": {"aspects": False, "tau_ap": True, "rbo": True},
+    "desiderata": {"instances": 20, "length": 4},
+    "discriminative_power": {"replicates": 200, "alpha": 0.3, "power": 0.5, "sizes": [3]},
+    "downsampling": {
+        "ratios": [80, 30],
+        "repeats": 2,
+        "method": "uniform",
+        "aspect": "trust",
+        "tau_ap": True,
+    },
+    "incomplete": {"percents": [100, 30], "repeats": 1},
+    "label_selection": {"measure": "soft_alpha_nDCG@5", "reference": "AP", "depth": 1, "repeats": 2},
+    "leave_one_run_out": {"depths": [1, 3], "depth": 2},
+    "leave_one_team_out": {"depths": [2], "depth": 5},
+    "pool_depth": {"deepest": 4},
+    "qrels_versions": {"alpha": 0.5, "replicates": 200},
+    "reliability": {"target": 0.5, "sizes": [2, 8], "confidence": 0.8},
+    "scales": {"alpha": 0.4, "rank_test": "kw", "mean_test": "anova", "design": "one_way"},
+    "topic_selection": {"reference": "AP", "number": 2, "repeats": 2},
+    "topics": {"draws": 4, "sizes": [1, 2], "error": 0.3, "subset": 2, "difference": 0.3, "alpha": 0.3},
+    "unjudged": {"depth": 3, "look": 5, "cutoffs": [1, 4], "tried": 3, "budget": 2, "most": 4},
+    "unlabelled_systems": {"percents": [20, 50, 80], "repeats": 2, "depth": 5, "systems": "removed"},
+}
+
+
+def report_by_other_parameters(kind: str) -> AuditReport:
+    """Return a report on two topics and four runs, of which two are equal."""
+    audit = read_audit(kind, OTHER_PARAMETERS[kind])
+    submitted = {
+        run: {topic: rankings[topic] for topic in ("a", "c")} for run, rankings in runs(3, 3).items()
+    }
+    subject = subject_for(audit, judgments(3), submitted | {"copy": submitted["run1"]})
+    report = audit.report(subject.about, trials_of(kind, subject, OTHER_PARAMETERS[kind]))
+    check_report(report)
+    return report
+
+
+@every_kind
+def test_other_parameters_give_the_recorded_report(kind: str) -> None:
+    report = report_by_other_parameters(kind)
+    assert recorded_reports.describe(report) == RECORDED[f"{kind}: other parameters"]
+
+
 def record_reports() -> Iterator[tuple[str, list[str]]]:
     """Yield the lines of the reports that these tests compare with the recording."""
     for kind in KINDS:
@@ -301,6 +361,7 @@ def record_reports() -> Iterator[tuple[str, list[str]]]:
                 f"{kind}: {name}",
                 sentences or recorded_reports.describe(audit.report(subject.about, results)),
             )
+        yield f"{kind}: other parameters", recorded_reports.describe(report_by_other_parameters(kind))
 
 
 if __name__ == "__main__":
