@@ -17,6 +17,8 @@ qrels: [{file: q.txt, columns: [topic, _, document, relevance, quality]}]
 """
 SIZES = {"first": (8, 4), "second": (8, 5)}
 """Collection -> numbers of topics and of runs."""
+ASPECT_MEASURES = {"first": "nDCG@5 AP P@2", "second": "P@2 nDCG@5"}
+"""Collection -> measures of the audit `aspects`. AP is left out of sums, because the second lacks it."""
 
 
 def cupel(*arguments: Any, code: int = 0) -> Result:
@@ -48,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         files = [top / name / "c.yaml", *sorted((top / name).glob("run*.txt")), "--jobs", 1]
         power = ("--replicates", 300, "--alpha", 0.1, "-m", "nDCG@5 P@2 AP")
         cupel("audit", "discriminative_power", *files, *power, "--out", top / "power" / name)
-        cupel("audit", "aspects", *files, "-m", "nDCG@5", "--out", top / "aspects" / name)
+        cupel("audit", "aspects", *files, "-m", ASPECT_MEASURES[name], "--out", top / "aspects" / name)
     return top
 
 
@@ -148,31 +150,38 @@ def test_interval_adds_the_variances_of_independent_collections(folder: Path, tm
 
 def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path: Path) -> None:
     """Only AP is a measure of both audits."""
-    for name, measures in {"first": "AP P@2", "second": "AP"}.items():
+    for seed, (name, measures) in enumerate({"first": "AP P@2", "second": "AP"}.items()):
         files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
-        power = ("--replicates", 300, "-m", measures, "--out", tmp_path / "power" / name)
+        power = ("--replicates", 300, "-m", measures, "--seed", seed, "--out", tmp_path / "power" / name)
         cupel("audit", "discriminative_power", *files, *power)
     whole, report = combined(tmp_path, "power", tmp_path / "both"), report_in(tmp_path / "both")
     [sentence] = report["verdict"]
     assert sentence.startswith("AP: ")
     assert sentence.endswith(" On 2 of 2 collections, no measure has a higher power.")
+    assert json.loads((tmp_path / "both" / "report.json").read_text())["seed"] == 0
     assert whole["differences"] == []
     assert report["undefined"] == ["power of P@2: it is undefined on a collection"]
     assert report["actions"] == []
 
 
-def test_audits_by_different_profiles_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_audits_by_different_profiles_or_depths_are_refused(folder: Path, tmp_path: Path) -> None:
     name = "second"
     files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
-    cupel("audit", "aspects", *files, "-m", "nDCG@5", "--profile", "trec_eval-9", "--out", tmp_path / name)
+    other = ("--profile", "trec_eval-9", "--depth", 5)
+    cupel("audit", "aspects", *files, "-m", "nDCG@5", *other, "--out", tmp_path / name)
     refused = cupel("audit", "combine", folder / "aspects" / "first", tmp_path / name, code=2).output
     assert "second differs from first in scoring profile: repeat it with the same scoring profile" in refused
+    assert "in depth: repeat it with the same depth" in refused.replace("\n", " ")
 
 
 def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path) -> None:
     whole = combined(folder, "aspects", tmp_path / "both")
     parts = [report_of(folder / "aspects" / name) for name in SIZES]
-    for row in whole["zero"]:
+    bounded = [f"{kind}(of={component})" for component in ("nDCG@5", "P@2") for kind in ("CAM", "MM")]
+    assert [row["measure"] for row in whole["bounds"]] == bounded
+    zero = [row for row in whole["zero"] if not row["measure"].startswith("all ")]
+    assert [row["measure"] for row in zero[::5]] == ["CAM(of=nDCG@5)", "CAM(of=P@5)"]
+    for row in zero:
         of_parts = [next(r for r in part["zero"] if r["measure"] == row["measure"]) for part in parts]
         for name in ("count", "documents"):
             assert row[name] == sum(part[name] for part in of_parts)
@@ -183,8 +192,10 @@ def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path
         assert row["least"] == min(part["least"] for part in of_parts)
         assert row["topic"].split("/")[0] in SIZES
     assert next(iter(whole)) == "bounds"
-    assert len(whole["zero"]) == len(parts[0]["zero"]) > 0
-    assert len(whole["strategies"]) == sum(len(part["strategies"]) for part in parts)
+    assert len(whole["zero"]) == len(parts[1]["zero"]) > len(zero) == 10
+    assert len(whole["strategies"]) == sum(
+        row["measure"] in bounded for part in parts for row in part["strategies"]
+    )
 
 
 def test_result_does_not_depend_on_where_it_is_computed(folder: Path, tmp_path: Path) -> None:
