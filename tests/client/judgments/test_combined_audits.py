@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, (name, (topics, runs)) in enumerate(SIZES.items()):
         write_collection(top / name, topics, runs, seed)
         files = [top / name / "c.yaml", *sorted((top / name).glob("run*.txt")), "--jobs", 1]
-        power = ("--replicates", 300, "--alpha", 0.1, "-m", "nDCG@5 P@2 AP")
+        power = ("--replicates", 300, "--alpha", 0.1, "-m", "P@2 nDCG@5 AP")
         cupel("audit", "discriminative_power", *files, *power, "--out", top / "power" / name)
         cupel("audit", "aspects", *files, "-m", ASPECT_MEASURES[name], "--out", top / "aspects" / name)
     return top
@@ -77,7 +77,7 @@ def report_in(folder: Path) -> Any:
 
 def test_powers_are_sums_of_pairs_of_the_same_collection(folder: Path, tmp_path: Path) -> None:
     """4 and 5 runs have 6 and 10 pairs. P@2 and AP are tied on the first collection."""
-    told = {"nDCG@5": (3, 6), "P@2": (1, 0), "AP": (1, 5)}
+    told = {"P@2": (1, 0), "nDCG@5": (3, 6), "AP": (1, 5)}
     parts = [report_of(folder / "power" / name)["measures"] for name in SIZES]
     assert told == {
         text: tuple(row["significant"] for part in parts for row in part if row["measure"] == text)
@@ -85,8 +85,8 @@ def test_powers_are_sums_of_pairs_of_the_same_collection(folder: Path, tmp_path:
     }
     whole = combined(folder, "power", tmp_path / "both")
     assert [tuple(row.values()) for row in whole["measures"]] == [
-        ("nDCG@5", 100 * 9 / 16, 9, 16, 2, 0),
         ("P@2", 100 * 1 / 16, 1, 16, 0, 2),
+        ("nDCG@5", 100 * 9 / 16, 9, 16, 2, 0),
         ("AP", 100 * 6 / 16, 6, 16, 0, 1),
     ]
     assert [tuple(row.values()) for row in whole["collections"]] == [
@@ -95,9 +95,9 @@ def test_powers_are_sums_of_pairs_of_the_same_collection(folder: Path, tmp_path:
         for name, significant, pairs in zip(SIZES, counts, (6, 10), strict=True)
     ]
     assert [(row["first"], row["second"], row["difference"]) for row in whole["differences"]] == [
-        ("nDCG@5", "P@2", 50.0),
-        ("nDCG@5", "AP", 18.75),
+        ("P@2", "nDCG@5", -50.0),
         ("P@2", "AP", -31.25),
+        ("nDCG@5", "AP", 18.75),
     ]
 
 
@@ -105,7 +105,7 @@ def test_verdict_states_each_power_and_the_interval_of_the_largest_difference(
     folder: Path, tmp_path: Path
 ) -> None:
     whole = combined(folder, "power", tmp_path / "both")
-    low, high = (whole["differences"][0][end] for end in ("low", "high"))
+    low, high = (-whole["differences"][0][end] for end in ("high", "low"))  # P@2 is the first measure
     by_test = "differ significantly by the paired bootstrap test at alpha 0.1, uncorrected."
     report = report_in(tmp_path / "both")
     assert report["verdict"] == [
@@ -118,11 +118,11 @@ def test_verdict_states_each_power_and_the_interval_of_the_largest_difference(
         f"AP: 6 of 16 pairs of runs (37.50%) {by_test} On 0 of 2 collections, no measure has a higher power.",
         f"P@2: 1 of 16 pairs of runs (6.25%) {by_test} On 0 of 2 collections, no measure has a higher power.",
     ]
-    assert report["numbers"] == {"power(nDCG@5)": 56.25, "power(P@2)": 6.25, "power(AP)": 37.5}
+    assert report["numbers"] == {"power(P@2)": 6.25, "power(nDCG@5)": 56.25, "power(AP)": 37.5}
     assert (report["actions"], report["warnings"], report["undefined"]) == ([], [], [])
     # The bootstrap samples are shuffled in the same way in each run.
     assert [round(row[end], 2) for row in whole["differences"] for end in ("low", "high")] == [
-        21.76, 84.26, 2.09, 33.34, -57.16, -7.16,
+        -84.26, -21.76, -57.16, -7.16, 2.09, 33.34,
     ]  # fmt: skip
 
 
@@ -143,25 +143,34 @@ def test_interval_adds_the_variances_of_independent_collections(folder: Path, tm
     variance = 2 * float(np.var(100 * (samples[row["first"]] - samples[row["second"]]) / 12))
     assert row["low"] <= row["difference"] <= row["high"]
     differences = report_of(tmp_path / "both")["differences"]
-    actions = json.loads((tmp_path / "both" / "report.json").read_text())["report"]["actions"]
-    assert bool(actions) == any(r["low"] <= 0 <= r["high"] for r in differences)
+    report = report_in(tmp_path / "both")
+    assert bool(report["actions"]) == any(r["low"] <= 0 <= r["high"] for r in differences)
+    low, high = differences[-1]["low"], differences[-1]["high"]
+    assert (differences[-1]["first"], differences[-1]["second"]) == ("nDCG@5", "AP")
+    tied = "and 2 (16.67%) by P@2 and AP, the lowest. The difference of nDCG@5 and AP is 33.33 percentage "
+    assert tied in report["verdict"][0]
+    assert f" is {low:.2f} to {high:.2f}" in report["verdict"][0]
+    assert (", and includes 0" in report["verdict"][0]) == (low <= 0)
     assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * variance**0.5, rel=0.15)
 
 
-def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path: Path) -> None:
-    """Only AP is a measure of both audits."""
-    for seed, (name, measures) in enumerate({"first": "AP P@2", "second": "AP"}.items()):
+def test_verdict_does_not_compare_equal_powers(folder: Path, tmp_path: Path) -> None:
+    """A topic has 12 documents, so AP and AP@12 are equal. P@2 is a measure of one collection only."""
+    for seed, (name, measures) in enumerate({"first": "AP P@2 AP@12", "second": "AP AP@12"}.items()):
         files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
         power = ("--replicates", 300, "-m", measures, "--seed", seed, "--out", tmp_path / "power" / name)
         cupel("audit", "discriminative_power", *files, *power)
     whole, report = combined(tmp_path, "power", tmp_path / "both"), report_in(tmp_path / "both")
-    [sentence] = report["verdict"]
-    assert sentence.startswith("AP: ")
-    assert sentence.endswith(" On 2 of 2 collections, no measure has a higher power.")
     assert json.loads((tmp_path / "both" / "report.json").read_text())["seed"] == 0
-    assert whole["differences"] == []
+    assert [sentence.partition(":")[0] for sentence in report["verdict"]] == ["AP", "AP@12"]
+    for sentence in report["verdict"]:
+        assert sentence.endswith(" On 2 of 2 collections, no measure has a higher power.")
+    assert [tuple(row.values()) for row in whole["differences"]] == [("AP", "AP@12", 0, 0, 0)]
     assert report["undefined"] == ["power of P@2: it is undefined on a collection"]
-    assert report["actions"] == []
+    assert report["actions"] == [
+        "Do not choose between measures by power alone. Where the interval of a difference includes 0, the "
+        "difference is not established. A measure with high power may still measure the wrong thing."
+    ]
 
 
 def test_audits_by_different_profiles_or_depths_are_refused(folder: Path, tmp_path: Path) -> None:
