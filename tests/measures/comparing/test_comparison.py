@@ -355,7 +355,7 @@ class TestMeasureSelection:
         )
         assert result.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
         assert result.unjudged_gaps == (UnjudgedGap("Unjudged@10", 2, 0, ("M",)),)
-        # b has 0.1 more than a, which is not above UNJUDGED_GAP. If c scores higher or is tied, it has no gap.
+        # b has 0.1 more than a, which is not above UNJUDGED_GAP. c has no gap if it scores higher or is tied.
         for shifts, gaps in (
             ([0, 0, 1], ()),
             ([0, -1, 0], result.unjudged_gaps),
