@@ -329,6 +329,21 @@ OTHER_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def describe_work(kind: str) -> list[str]:
+    """Return the numbers of trials and steps, and the depth, by quick and by other parameters."""
+    lines = []
+    for parameters in (quick_parameters(kind), OTHER_PARAMETERS[kind]):
+        audit, subject = read_audit(kind, parameters), random_subject(kind, 1)
+        depth = audit.ranking_depth()
+        lines.append(f"{audit.trials(subject)} trials of {audit.steps(subject):.6g} steps, depth {depth}")
+    return lines
+
+
+@every_kind
+def test_work_is_as_recorded(kind: str) -> None:
+    assert describe_work(kind) == RECORDED[f"{kind}: work"]
+
+
 def report_by_other_parameters(kind: str) -> AuditReport:
     """Return a report on two topics and four runs, of which two are equal."""
     audit = read_audit(kind, OTHER_PARAMETERS[kind])
@@ -361,6 +376,7 @@ def record_reports() -> Iterator[tuple[str, list[str]]]:
                 f"{kind}: {name}",
                 sentences or recorded_reports.describe(audit.report(subject.about, results)),
             )
+        yield f"{kind}: work", describe_work(kind)
         yield f"{kind}: other parameters", recorded_reports.describe(report_by_other_parameters(kind))
 
 

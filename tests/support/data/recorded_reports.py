@@ -8,6 +8,7 @@ record again:
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ MOST = 3
 
 
 def describe(report: AuditReport) -> list[str]:
-    """Return the sentences and titles of a report, and digests of its numbers and tables."""
+    """Return the sentences and titles of a report, and digests of its numbers, tables and plots."""
     return [
         *(f"verdict: {sentence}" for sentence in report.verdict),
         *(f"action: {sentence}" for sentence in report.actions),
@@ -35,6 +36,7 @@ def describe(report: AuditReport) -> list[str]:
 
 def _digests(report: AuditReport) -> Iterator[str]:
     yield f"reading: {_digest(report.reading)}"
+    yield f"plots: {_digest([asdict(plot) for plot in report.plots])}"
     yield f"undefined: {len(report.undefined)}, {_digest(report.undefined)}"
     numbers = [[*map(_round, item)] for item in report.numbers.items()]
     yield f"numbers: {len(numbers)}, {_digest(numbers)}"
