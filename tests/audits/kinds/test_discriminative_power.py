@@ -142,6 +142,7 @@ def test_unsuitable_subjects_and_settings_are_refused() -> None:
     assert "only one topic" in one_topic
     [few] = problems("discriminative_power", small_subject(), {"replicates": 50})
     assert few == "50 replicates are too few for alpha 0.01: give 100 or more"
+    assert problems("discriminative_power", small_subject(), {"replicates": 100}) == []
     [small_alpha] = problems("discriminative_power", small_subject(), {"replicates": 50, "alpha": 1e-300})
     assert small_alpha == "50 replicates are too few for alpha 1e-300: give 1e+300 or more"
     [undefined] = problems("discriminative_power", small_subject("alpha_nDCG@20 AP"))
