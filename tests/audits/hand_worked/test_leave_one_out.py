@@ -133,6 +133,11 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
             "unexplained": 0,
         },
         tables=RUN_TABLES,
+        titles=[
+            "two loses most when left out: 1 of 4 ranks by P@2",
+            "Whichever run is left out, tau with the original order is at least 0.55 (P@2)",
+            "two alone contributes most: 3 judged documents at depth 2",
+        ],
     )
 
 
@@ -226,6 +231,11 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
             "unexplained": 0,
         },
         tables=TEAM_TABLES,
+        titles=[
+            "two loses most when left out: 1 of 4 ranks by P@2",
+            "Whichever team is left out, tau with the original order is at least 0.55 (P@2)",
+            "Y alone contributes most: 4 judged documents at depth 2",
+        ],
     )
 
 
