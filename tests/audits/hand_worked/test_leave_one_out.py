@@ -134,9 +134,9 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
         },
         tables=RUN_TABLES,
         titles=[
-            "two loses most when left out: 1 of 4 ranks by P@2",
+            "When left out, a run loses up to 1 of 4 ranks (two by P@2)",
             "Whichever run is left out, tau with the original order is at least 0.55 (P@2)",
-            "two alone contributes most: 3 judged documents at depth 2",
+            "A run alone contributes up to 3 judged documents (two, depth 2)",
         ],
     )
 
@@ -232,9 +232,9 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
         },
         tables=TEAM_TABLES,
         titles=[
-            "two loses most when left out: 1 of 4 ranks by P@2",
+            "When left out, a run loses up to 1 of 4 ranks (two by P@2)",
             "Whichever team is left out, tau with the original order is at least 0.55 (P@2)",
-            "Y alone contributes most: 4 judged documents at depth 2",
+            "A team alone contributes up to 4 judged documents (Y, depth 2)",
         ],
     )
 

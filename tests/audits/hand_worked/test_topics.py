@@ -200,7 +200,8 @@ def test_report_equals_independent_draws() -> None:
             "With 5 topics, differences of 0.2 or more by P@10 have an extrapolated swap rate of at most 12%",
             "The fitted swap rate of the smallest differences by P@10 is 23% with 1 topic, and 23% with 5 "
             "(extrapolated)",
-            "Topics needed for a tau of 0.9: 1 selected or more than 2 random by P@10",
+            "Topics that reach a tau of 0.9: 1 selected for these runs or more than 2 random (mean tau) "
+            "by P@10",
             "Topics 5, 3, 2 have the lowest median scores by P@10",
         ],
     )

@@ -109,7 +109,7 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
         titles=[
             "With 4 topics, E rho^2 is 0.89 and Phi is 0.76",
-            "44.4% of the variance of a score is between runs",
+            "Share of the variance of a score that is between runs: 44.4% by P@4",
         ],
     )
     assert [plot.title for plot in report.plots] == [
