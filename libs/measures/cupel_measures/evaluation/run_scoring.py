@@ -28,10 +28,10 @@ class ScoringTask:
     """Specification of how to score runs; it can be sent to other processes.
 
     measures: canonical texts. profile: name of the profile. depth: maximum number of documents per ranking,
-    or None. details: whether to also return tag, digest and all findings, which makes reading slower. texts:
-    document texts, if a measure needs them. exact: number of leading measures whose exact means are also
-    returned. explain: parts to explain (explained_parts.ABOUT). over_run: whether to aggregate over the topics of
-    the run only, instead of all judged topics.
+    or None. details: whether to also return tag, digest and all findings, which makes reading slower.
+    texts: document texts, if a measure needs them. exact: number of leading measures whose exact means are
+    also returned. explain: parts to explain (explained_parts.ABOUT). over_run: whether to aggregate over
+    the topics of the run only, instead of all judged topics.
     """
 
     qrels: Qrels
