@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cupel_measures.findings import Findings
+from cupel_measures.findings import Finding, Findings
 from cupel_measures.model.arrays import Floats, Ids, Ints
 from cupel_measures.model.profiles import DEFAULT, Profile
 
@@ -54,7 +54,8 @@ class Joined:
     offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
     rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with the same
     score as the hit (its tie group, including itself). profile: the rules of the join.
-    unknown_topics: number of topics of the runs that the qrels lack; they are ignored.
+    unknown_topics: number of topics of the runs that the qrels lack; they are ignored. notes: warnings about
+    how the run was read.
     """
 
     retrieved: Ints
@@ -65,6 +66,7 @@ class Joined:
     last: NDArray[np.int32]
     profile: Profile = DEFAULT
     unknown_topics: int = 0
+    notes: tuple[Finding, ...] = ()
 
     @property
     def has_documents(self) -> NDArray[np.bool_]:
@@ -113,4 +115,5 @@ class Joined:
             last=np.concatenate([part.last for part in parts]),
             profile=parts[0].profile,
             unknown_topics=sum(part.unknown_topics for part in parts),
+            notes=tuple(note for part in parts for note in part.notes),
         )
