@@ -1,7 +1,7 @@
 """Runs that are arrays of document ids and scores, with one row per topic."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -163,7 +163,8 @@ class ArrayRun:
         number = {topic: place for place, topic in enumerate(qrels.topics)}
         rows = np.array([number.get(name, -1) for name in self.names], np.int64)
         depth = DEEPEST if depth is None else min(depth, DEEPEST)
-        return _Hits.of(self, qrels, rows).joined(self, profile, depth, listed.totals.get(EXTRA, 0))
+        joined = _Hits.of(self, qrels, rows).joined(self, profile, depth)
+        return replace(joined, unknown_topics=listed.totals.get(EXTRA, 0), pool=qrels.pool_digest)
 
     @cached_property
     def _counts(self) -> Ints:
@@ -199,7 +200,7 @@ class _Hits:
             row=at, column=columns, topic=rows[at], document=document, topics=len(qrels.topics), rows=rows
         )
 
-    def joined(self, run: ArrayRun, profile: Profile, depth: int, unknown_topics: int) -> Joined:
+    def joined(self, run: ArrayRun, profile: Profile, depth: int) -> Joined:
         """Return the joined rows of the hits down to a depth."""
         rank, first, last = self._ranks(run, profile)
         order = np.lexsort((rank, self.topic))
@@ -219,7 +220,6 @@ class _Hits:
             first=hits[2],
             last=hits[3],
             profile=profile,
-            unknown_topics=unknown_topics,
         )
 
     def _ranks(self, run: ArrayRun, profile: Profile) -> tuple[Ints, Ints, Ints]:

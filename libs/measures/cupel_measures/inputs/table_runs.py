@@ -77,6 +77,7 @@ class TableRun:
             profile=profile,
             unknown_topics=listed.totals.get(EXTRA, 0),
             notes=tuple(self.notes),
+            pool=qrels.pool_digest,
         )
 
     def _row(
