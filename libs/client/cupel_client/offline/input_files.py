@@ -14,6 +14,7 @@ from cupel_measures.findings import Refused
 from cupel_measures.inputs.irds_collections import PREFIX
 from cupel_measures.inputs.run_names import STANDARD_INPUT, STDIN, named_files, names_of
 from cupel_measures.reading.compression import Limits, open_plain, reopenable
+from cupel_measures.reading.content_formats import has_grades, head_of
 
 HEAD = 1 << 16
 """Maximum number of bytes to read in order to find the first row of a file."""
@@ -52,9 +53,12 @@ class InputFile(click.Path):
 def looks_like_qrels(path: Path) -> bool:
     """Return whether the first row has the columns of qrels.
 
-    These are four columns, or five columns of which the last two are integers and the second is not Q0.
-    Return False if the file cannot be read, for example because it does not exist.
+    These are four columns, or five columns of which the last two are integers and the second is not Q0, or
+    the header of a table of grades. Return False if the file cannot be read, for example because it does not
+    exist.
     """
+    if has_grades(head_of(path)):
+        return True
     row = first_row(path)
     labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
     return len(row) == 4 or (len(row) == 5 and labels and row[1].upper() != b"Q0")

@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from cupel_measures.findings import Finding, Refused, declare
-from cupel_measures.reading.column_names import Content, is_header
+from cupel_measures.reading.column_names import GRADE, Content, is_header
 from cupel_measures.reading.compression import Limits, Source, open_plain
 from cupel_measures.reading.lines.text_columns import BOM
 
@@ -72,6 +72,14 @@ def format_of(head: bytes) -> Format:
     if len(rows[0].split()) <= 3 and _FIELDS.match(rows[0]):
         return "csv"
     return "three columns" if {len(row.split()) for row in rows} == {3} else "lines"
+
+
+def has_grades(head: bytes) -> bool:
+    """Return whether a file with these first bytes is a table with a column of grades, such as relevance."""
+    form = format_of(head)
+    if form == "delimited":
+        return not {*map(str.lower, fields_of(rows_of(head)[0])[0])}.isdisjoint(GRADE)
+    return form == "json" and any(b'"%s"' % name.encode() in head for name in GRADE)
 
 
 def fields_of(line: str) -> tuple[list[str], str | None]:
