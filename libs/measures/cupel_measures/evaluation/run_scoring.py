@@ -153,7 +153,7 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 
 
 def unknown_topics(joined: Joined, file: str) -> Findings:
-    """Return the notes of a joined run, and a finding about topics of the run that the qrels lack.
+    """Return notes of a joined run, and a finding about topics that the qrels lack.
 
     The fast reader has no other findings.
     """

@@ -47,7 +47,7 @@ def array_run(topics: Sequence[Any], ids: Any, scores: Any, *, name: str = "run"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArrayRun:
-    """A run as arrays of ids and scores: one row per topic. Create it with `array_run`."""
+    """A run as arrays of ids and scores with a row per topic, from `array_run`."""
 
     name: str
     topics: tuple[Any, ...]
@@ -70,7 +70,10 @@ class ArrayRun:
 
     @cached_property
     def findings(self) -> Findings:
-        """Return the errors: no documents, invalid or repeated ids, and scores that are no numbers."""
+        """Return the errors.
+
+        These are invalid or repeated ids, scores that are no numbers, and no documents.
+        """
         findings = Findings()
         self._check_topics(findings)
         self._check_ids(findings)
@@ -241,7 +244,7 @@ class _Hits:
         return rank, first, last
 
     def _place_in_tie(self, run: ArrayRun, profile: Profile, hit: int) -> int:
-        """Return how many documents with the same score come first: those with greater ids."""
+        """Return how many documents with the same score have greater ids."""
         row, column = int(self.row[hit]), int(self.column[hit])
         values = _comparable(run.scores[row], profile)
         tied = np.flatnonzero((values == values[column]) & run.present[row]).tolist()

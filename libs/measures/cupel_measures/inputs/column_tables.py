@@ -73,9 +73,10 @@ def _grouped(topics: list[str], documents: list[str], values: Sequence[Any]) -> 
     bounds = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(topics)]
     heads = [topics[begin] for begin in bounds[:-1]]
     if len(set(heads)) < len(heads):  # the rows of a topic are not together
-        number = {topic: place for place, topic in enumerate(dict.fromkeys(heads))}
-        order = np.argsort([number[topic] for topic in topics], kind="stable").tolist()
-        return _grouped(*([part[row] for row in order] for part in (topics, documents, values)))
+        table: dict[str, dict[str, Any]] = {topic: {} for topic in heads}
+        for topic, document, value in zip(topics, documents, values, strict=True):
+            table[topic][document] = value
+        return table
     return {
         head: dict(zip(documents[begin:end], values[begin:end], strict=True))
         for head, (begin, end) in zip(heads, pairwise(bounds), strict=True)
@@ -83,7 +84,7 @@ def _grouped(topics: list[str], documents: list[str], values: Sequence[Any]) -> 
 
 
 def _repeated(topics: list[str], documents: list[str], content: Content, name: str) -> Findings:
-    """Return an error for each row whose topic and document are those of an earlier row."""
+    """Return an error for each row that repeats topic and document of an earlier row."""
     findings, rows = Findings(), dict[tuple[str, str], int]()
     code = DUPLICATE if content == "score" else TWICE
     for row, pair in enumerate(zip(topics, documents, strict=True), 1):

@@ -49,7 +49,7 @@ def _text_hashes(ids: Cells) -> Hashes:
 
 
 def code_points(ids: Cells) -> NDArray[Any]:
-    """Return the characters or bytes of fixed-width text, in a further dimension; 0 after its end."""
+    """Return the characters of fixed-width text in a further dimension, 0 after its end."""
     kind: Any = np.uint8 if ids.dtype.kind == "S" else np.uint32
     return np.ascontiguousarray(ids)[..., None].view(kind)
 
@@ -99,7 +99,7 @@ def judged_cells(ids: Cells, hashes: Hashes, pools: Sequence[Mapping[str, int]])
 
 
 def _hashes_of_names(names: list[str], dtype: np.dtype[Any]) -> tuple[Hashes, NDArray[np.bool_]]:
-    """Return the hashes of ids that an array of this type can contain, and which ids these are."""
+    """Return the hashes of the ids that fit into an array, and which ids fit."""
     valid = np.ones(len(names), bool)
     if dtype.kind in "iu":
         largest = int(np.iinfo(dtype).max)

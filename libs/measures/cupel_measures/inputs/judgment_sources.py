@@ -60,7 +60,10 @@ def _is_collection(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Part:
-    """Judgments of one aspect. is_table: whether the lines of `file` are not those of the source."""
+    """Judgments of one aspect.
+
+    is_table: whether the lines of `file` are not those of the source.
+    """
 
     aspect: str
     file: QrelsFile
@@ -68,7 +71,10 @@ class _Part:
 
 
 def _parts(by_aspect: Mapping[str, Any]) -> list[_Part]:
-    """Return the judgments of each aspect. Raise Refused with the errors of all tables."""
+    """Return the judgments of each aspect.
+
+    Raise Refused with the errors of all tables.
+    """
     findings, parts = Findings(), []
     for aspect, source in by_aspect.items():
         try:

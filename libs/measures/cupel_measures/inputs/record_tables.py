@@ -1,4 +1,4 @@
-"""Tables from records: named tuples, dictionaries, objects, and tuples of three parts."""
+"""Tables from records: named tuples, dictionaries, objects and triples."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass

@@ -29,7 +29,7 @@ def table_of(source: Any, content: Content, name: str) -> Table:
 
 
 def is_by_name(source: Any) -> bool:
-    """Return whether the keys of a dictionary are names of tables, not topics or columns."""
+    """Return whether the keys of a dictionary are names, not topics or columns."""
     if not isinstance(source, Mapping) or not source or is_frame(source):
         return False
     parts = [*source.values()]

@@ -1,4 +1,4 @@
-"""Names of columns in tables of runs and judgments, and the roles of these columns."""
+"""Names of columns in tables of runs and judgments, and their roles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,10 @@ BEIR_DOCUMENT = "corpus_id"
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnRoles:
-    """Positions of the columns of a table. by_rank: whether the values are ranks instead of scores."""
+    """Positions of the columns of a table.
+
+    by_rank: whether the values are ranks instead of scores.
+    """
 
     topic: int
     document: int
@@ -44,7 +47,7 @@ class ColumnRoles:
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """Return whether these are names of columns, with one of topics and one of documents."""
+    """Return whether these are names of columns, for topics and documents at least."""
     known = set(map(_normalised, names))
     return not known.isdisjoint(TOPIC) and not known.isdisjoint(DOCUMENT + INTERNAL_DOCUMENT)
 

@@ -47,7 +47,10 @@ _FIELDS = re.compile(r"[^\s,;]+[,;][^\s,;]+[,;]")
 
 
 def head_of(source: Source, limits: Limits | None = None) -> bytes:
-    """Return the first HEAD bytes of a file, after decompression; none if it cannot be read."""
+    """Return the first HEAD bytes of a file, after decompression.
+
+    There are none if it cannot be read.
+    """
     try:
         with open_plain(source, limits) as stream:
             return stream.read(HEAD).removeprefix(BOM)
@@ -75,7 +78,7 @@ def format_of(head: bytes) -> Format:
 
 
 def has_grades(head: bytes) -> bool:
-    """Return whether a file with these first bytes is a table with a column of grades, such as relevance."""
+    """Return whether a file with these first bytes is a table of grades."""
     form = format_of(head)
     if form == "delimited":
         return not {*map(str.lower, fields_of(rows_of(head)[0])[0])}.isdisjoint(GRADE)
@@ -99,7 +102,7 @@ def rows_of(head: bytes) -> list[str]:
 def foreign(
     source: Source, content: Content, name: str | None, limits: Limits | None = None
 ) -> Finding | None:
-    """Return the finding that a file is of another format or kind; None if it looks as it should.
+    """Return the finding that a file is of another format or kind, or None.
 
     content: whether the file should be a run or qrels, in TREC format.
     """

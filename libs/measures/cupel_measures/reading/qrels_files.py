@@ -29,10 +29,10 @@ from cupel_measures.reading.declarations.label_scales import (
     unscaled,
 )
 from cupel_measures.reading.declarations.score_labels import Steps, scores_in
-from cupel_measures.reading.judged_topics import EMPTY, count_topics_without_relevant, report_topics
 from cupel_measures.reading.lines.text_columns import BOM, Text, changes, ids_at, regular_columns
 from cupel_measures.reading.lines.text_lines import text_lines
 from cupel_measures.reading.qrels_blobs import pack_qrels, qrels_digest, unpack_qrels
+from cupel_measures.reading.topic_warnings import EMPTY, count_topics_without_relevant, report_topics
 
 __all__ = ["QrelsFile", "build_qrels", "pack_qrels", "qrels_digest", "read_qrels", "unpack_qrels", "unscaled"]
 

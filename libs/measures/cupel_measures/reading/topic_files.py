@@ -1,4 +1,4 @@
-"""Readers of topics files: a line per topic, TREC topics in SGML, and topics in XML."""
+"""Readers of topics files: lines, TREC topics in SGML, and XML."""
 
 import re
 from collections.abc import Iterator, Mapping

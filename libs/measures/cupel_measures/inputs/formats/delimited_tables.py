@@ -2,7 +2,8 @@
 
 import csv
 from collections.abc import Sequence
-from typing import Any
+from operator import methodcaller
+from typing import Any, NoReturn
 
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.inputs.column_tables import table_of_columns
@@ -28,21 +29,19 @@ RANKS = declare(
 
 
 def delimited_table(data: bytes, content: Content, name: str) -> Table:
-    """Return the scores or grades of CSV, TSV, or words that are separated by spaces, with a header.
+    """Return the scores or grades of CSV, TSV or words in columns, with a header.
 
     Raise Refused if a column is missing or ambiguous, if a line has another number of fields than the header,
     or if an id is invalid or repeated.
     """
     lines = text_of(data, content, name)
-    separator = fields_of(next(line for line in lines if line.strip() and not line.startswith("#")))[1]
-    numbered = [
-        (number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")
-    ]
-    rows = _rows([line for _, line in numbered], separator, name)
-    header = [field.strip() for field in rows[0]]
+    first = next(at for at, line in enumerate(lines) if line.strip() and not line.startswith("#"))
+    lines = lines[first:]
+    header, separator = fields_of(lines[0])
     roles = roles_of(header, content, name)
-    _check_widths(rows, [number for number, _ in numbered], len(header), name)
-    columns = [list(column) for column in zip(*rows[1:], strict=True)] or [[] for _ in header]
+    columns = _columns([line for line in lines[1:] if line.strip()], len(header), separator)
+    if columns is None:
+        _refuse_widths(lines, first + 1, len(header), separator, name)
     return table_of_columns(
         columns[roles.topic],
         columns[roles.document],
@@ -54,20 +53,20 @@ def delimited_table(data: bytes, content: Content, name: str) -> Table:
 
 
 def ranked_table(data: bytes, name: str) -> tuple[Table, Findings]:
-    """Return a run of three columns (topic, document, rank), and the warning that it was read so.
+    """Return a run of three columns (topic, document, rank), and a warning about it.
 
     Raise Refused if the third column is not the ranks 1, 2, 3, ... of each topic, because it is unclear what
     it is.
     """
-    lines = [line for line in text_of(data, "score", name) if not line.startswith("#")]
-    rows = _rows([line for line in lines if line.strip()], None, name)
+    lines = [line for line in text_of(data, "score", name) if line.strip() and not line.startswith("#")]
     findings = Findings()
-    if any(len(row) != 3 for row in rows):
-        row = next(row for row in rows if len(row) != 3)
-        message = f"the file begins with three columns, but a line has {len(row)}: {' '.join(row)[:60]}"
+    columns = _columns(lines, 3, None)
+    if columns is None:
+        line = next(line for line in lines if len(line.split()) != 3)
+        message = f"the file begins with three columns, but a line has {len(line.split())}: {line:.60}"
         findings.add(Finding(code=FIELDS, message=message, file=name))
         raise Refused(findings)
-    topics, documents, third = (list(column) for column in zip(*rows, strict=True))
+    topics, documents, third = columns
     ranks = numbers_of(third)
     if not _are_ranks(topics, ranks):
         message = "three columns without a header; the third is not the ranks 1, 2, 3, ... of each topic"
@@ -81,12 +80,15 @@ def ranked_table(data: bytes, name: str) -> tuple[Table, Findings]:
 
 
 def text_of(data: bytes, content: Content, name: str) -> list[str]:
-    """Return the lines of a file in UTF-8. Raise Refused, with each line that is not text, otherwise."""
+    """Return the lines of a file.
+
+    Raise Refused, with each line that is not text in UTF-8.
+    """
     findings = Findings()
-    lines = text_lines(data, name, RUN_NOT_TEXT if content == "score" else QRELS_NOT_TEXT, findings)
+    text_lines(data, name, RUN_NOT_TEXT if content == "score" else QRELS_NOT_TEXT, findings)
     if findings.refused:
         raise Refused(findings)
-    return b"\n".join(lines).decode().replace("\r", "").split("\n")
+    return data.decode().replace("\r\n", "\n").split("\n")
 
 
 def numbers_of(words: Sequence[str]) -> list[Any]:
@@ -106,30 +108,38 @@ def _number(word: str) -> float | str:
         return word
 
 
-def _rows(lines: Sequence[str], separator: str | None, name: str) -> list[list[str]]:
-    if separator is None:
-        return [line.split() for line in lines]
-    if not any('"' in line for line in lines):
-        return [line.split(separator) for line in lines]
+def _columns(lines: list[str], width: int, separator: str | None) -> list[list[str]] | None:
+    """Return the columns of a table; None if a line has another number of fields."""
+    if not any('"' in line for line in lines) or separator is None:
+        if separator is not None and set(map(methodcaller("count", separator), lines)) - {width - 1}:
+            return None
+        fields = separator.join(lines).split(separator) if separator else " ".join(lines).split()
+        if separator is None and set(map(len, map(str.split, lines))) - {width}:
+            return None
+        return [fields[place::width] for place in range(width)] if lines else [[] for _ in range(width)]
     try:
-        return list(csv.reader(lines, delimiter=separator, strict=True))
-    except csv.Error as problem:
-        findings = Findings()
-        findings.add(Finding(code=FIELDS, message=f"a field cannot be read: {problem}", file=name))
-        raise Refused(findings) from None
+        rows = list(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error:
+        return None
+    if len(rows) < len(lines) or set(map(len, rows)) - {width}:
+        return None
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _check_widths(rows: Sequence[Sequence[str]], numbers: Sequence[int], width: int, name: str) -> None:
-    if set(map(len, rows)) == {width}:
-        return
+def _refuse_widths(lines: list[str], first: int, width: int, separator: str | None, name: str) -> NoReturn:
+    """Refuse a table, with an error for each line with too many or too few fields."""
     findings = Findings()
-    if len(rows) < len(numbers):  # quoted fields with line ends
+    for number, line in enumerate(lines, first):
+        try:
+            fields = next(csv.reader([line], delimiter=separator, strict=True)) if separator else line.split()
+            problem = "" if len(fields) == width or not line.strip() else f"{len(fields)} fields"
+        except csv.Error as error:
+            problem = f"quotation marks that do not match ({error})"
+        if problem:
+            message = f"the line has {problem}; the header has {width} fields"
+            findings.add(Finding(code=FIELDS, message=message, file=name, line=number, sample=line[:80]))
+    if not findings.refused:
         findings.add(Finding(code=FIELDS, message="a quoted field contains a line end", file=name))
-    for number, row in zip(numbers, rows, strict=False):
-        if len(row) != width:
-            message = f"{len(row)} field{'s' * (len(row) != 1)}; the header has {width}"
-            sample = " ".join(row)[:80]
-            findings.add(Finding(code=FIELDS, message=message, file=name, line=number, sample=sample))
     raise Refused(findings)
 
 

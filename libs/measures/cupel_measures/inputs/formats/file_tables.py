@@ -23,7 +23,7 @@ class FileTable:
 
 
 def table_in(source: Source, content: Content, name: str) -> FileTable | None:
-    """Return the table in a file; None if the file is to be read as lines in TREC format.
+    """Return the table in a file, or None for a file in TREC format or of another kind.
 
     source: a path, or bytes. Raise Refused if the table is invalid, and OSError if the file cannot be read.
     """

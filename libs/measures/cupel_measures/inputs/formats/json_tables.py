@@ -46,7 +46,7 @@ def json_table(data: bytes, content: Content, name: str) -> Table:
 
 
 class _Unique:
-    """Conversion of the pairs of a JSON object to a dictionary; it reports repeated keys."""
+    """Conversion of JSON objects to dictionaries, with errors for repeated keys."""
 
     def __init__(self, name: str, findings: Findings) -> None:
         self._name, self._findings = name, findings
@@ -74,7 +74,10 @@ def _is_json(line: bytes) -> bool:
 
 
 def _refused(lines: list[bytes], problem: Exception, name: str) -> Refused:
-    """Return the refusal of invalid JSON. lines: of JSON Lines, to find the invalid ones."""
+    """Return the refusal of invalid JSON.
+
+    lines: those of JSON Lines, or none.
+    """
     findings = Findings()
     for number, line in enumerate(lines, 1):
         if line.strip() and not _is_json(line):

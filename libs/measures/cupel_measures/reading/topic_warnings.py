@@ -1,4 +1,7 @@
-"""Warnings about topics of qrels: ignored, without judgments, or without relevant documents."""
+"""Warnings about topics of qrels.
+
+Such topics are ignored, have no judgments, or have no relevant documents.
+"""
 
 from collections.abc import Sequence
 
