@@ -154,11 +154,13 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 
 
 def unknown_topics(joined: Joined, file: str) -> Findings:
-    """Return a finding about topics of the run that the qrels lack.
+    """Return notes of a joined run, and a finding about topics that the qrels lack.
 
-    It is the only finding of the fast reader.
+    The fast reader has no other findings.
     """
     findings = Findings()
+    for note in joined.notes:
+        findings.add(note)
     if joined.unknown_topics:
         message = f"the qrels lack {joined.unknown_topics} topics of the run; these topics are ignored"
         findings.add(Finding(code=EXTRA, message=message, file=file), joined.unknown_topics)
