@@ -23,6 +23,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "cupel_client.offline.compare_command:compare",
         "Compare runs: differences, intervals and significance tests.",
     ),
+    "gate": (
+        "cupel_client.offline.gates.gate_command:gate",
+        "Pass or fail a run against a baseline.",
+    ),
     "audit": (
         "cupel_client.offline.audit_command:audit",
         "Audit how reliable a collection and its ranking of runs are.",

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cupel_measures.evaluation.evaluate import evaluate as evaluate
     from cupel_measures.evaluation.evaluation_report import EvaluationReport as EvaluationReport
+    from cupel_measures.evaluation.gates.gate import gate as gate
+    from cupel_measures.evaluation.gates.gate import gates as gates
+    from cupel_measures.evaluation.gates.gate_reports import GateReport as GateReport
     from cupel_measures.evaluation.measure_names import MeasureName as MeasureName
     from cupel_measures.findings import Finding as Finding
     from cupel_measures.findings import Findings as Findings
@@ -30,11 +33,14 @@ _PLACES = {
     "EvaluationReport": "evaluation.evaluation_report",
     "Finding": "findings",
     "Findings": "findings",
+    "GateReport": "evaluation.gates.gate_reports",
     "Measure": "grammar.measure",
     "MeasureError": "grammar.syntax",
     "MeasureName": "evaluation.measure_names",
     "Refused": "findings",
     "evaluate": "evaluation.evaluate",
+    "gate": "evaluation.gates.gate",
+    "gates": "evaluation.gates.gate",
     "qrels": "inputs.judgment_sources",
     "runs": "inputs.run_sources",
 }
