@@ -13,7 +13,13 @@ baseline: base.txt
 max_drop: 0.03
 gates:
   - measures: [nDCG@10, AP]
-  - {name: strict, measures: P@10, max_drop: 0.001, alpha: 0.01, test: sign-flip, min_topics: 20, max_unjudged: 0}
+  - name: strict
+    measures: P@10
+    max_drop: 0.001
+    alpha: 0.01
+    test: sign-flip
+    min_topics: 20
+    max_unjudged: 0
   - {name: old, measures: nDCG@10, baseline: old/base.txt}
 """
 
@@ -132,7 +138,7 @@ def test_files_without_gates_are_refused(folder: Path, text: str, message: str) 
 def test_errors_of_judgments_are_reported_with_those_of_the_file(folder: Path) -> None:
     (folder / "qrels.txt").write_text("q001 0 d1 high\n")
     text = "qrels: qrels.txt\nbaseline: base.txt\ngates:\n  - {measures: AP, max_drop: 0}\n"
-    assert {code for code, _, _ in errors_of(folder, text)} == {"gates-number", "qrels-label"}
+    assert {code for code, _, _ in errors_of(folder, text)} == {"gates-number", "qrels-grade-not-integer"}
 
 
 def test_missing_file_of_gates_is_refused(folder: Path) -> None:
