@@ -11,12 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cupel_measures.evaluation.compare import compare as compare
+    from cupel_measures.evaluation.comparison_result import ComparisonResult as ComparisonResult
     from cupel_measures.evaluation.evaluate import evaluate as evaluate
     from cupel_measures.evaluation.evaluation_report import EvaluationReport as EvaluationReport
+    from cupel_measures.evaluation.explain import explain as explain
     from cupel_measures.evaluation.gates.gate import gate as gate
     from cupel_measures.evaluation.gates.gate import gates as gates
     from cupel_measures.evaluation.gates.gate_reports import GateReport as GateReport
     from cupel_measures.evaluation.measure_names import MeasureName as MeasureName
+    from cupel_measures.evaluation.measure_names import measures as measures
     from cupel_measures.findings import Finding as Finding
     from cupel_measures.findings import Findings as Findings
     from cupel_measures.findings import Refused as Refused
@@ -30,6 +34,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "Collection": "reading.collection_files",
+    "ComparisonResult": "evaluation.comparison_result",
     "EvaluationReport": "evaluation.evaluation_report",
     "Finding": "findings",
     "Findings": "findings",
@@ -38,9 +43,12 @@ _PLACES = {
     "MeasureError": "grammar.syntax",
     "MeasureName": "evaluation.measure_names",
     "Refused": "findings",
+    "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
+    "explain": "evaluation.explain",
     "gate": "evaluation.gates.gate",
     "gates": "evaluation.gates.gate",
+    "measures": "evaluation.measure_names",
     "qrels": "inputs.judgment_sources",
     "runs": "inputs.run_sources",
 }
@@ -69,4 +77,4 @@ def _measure_name(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *import_module(f"{__name__}.evaluation.measure_names").all_names()])
+    return sorted([*__all__, *import_module(f"{__name__}.evaluation.measure_names").measures()])

@@ -3,7 +3,7 @@
 They are reported with intervals and significance tests.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from cupel_client.offline.closeness.margin_options import MarginChoices, compare_margins, margin_options
+from cupel_client.offline.closeness.margin_options import check_margins, margin_options
 from cupel_client.offline.closeness.same_system_comparison import (
     SameSystemChoices,
     compare_same_system,
@@ -22,13 +21,10 @@ from cupel_client.offline.closeness.same_system_comparison import (
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
 from cupel_client.offline.input_files import run_names
 from cupel_client.offline.parallel import map_in_parallel
-from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
+from cupel_client.offline.presentation.comparison_output import PRINTERS
 from cupel_client.offline.presentation.comparison_tables import print_tables
-from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.output import console, format_option, printable, scale_notes_option
 from cupel_measures.comparing.closeness.margins import MarginTest
-from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
-from cupel_measures.comparing.comparison import compare as compared
 from cupel_measures.comparing.corrections import CORRECTIONS
 from cupel_measures.comparing.differences.comparison_choices import (
     INTERVALS,
@@ -38,8 +34,11 @@ from cupel_measures.comparing.differences.comparison_choices import (
 )
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import SUREST
+from cupel_measures.evaluation.compare import ComparisonPlan, compare_scored
+from cupel_measures.evaluation.comparison_result import ComparisonResult
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
-from cupel_measures.evaluation.run_scoring import ScoringTask, score
+from cupel_measures.evaluation.margin_comparison import MarginChoices
+from cupel_measures.evaluation.run_scoring import score
 from cupel_measures.inputs.run_inputs import FileRun
 
 PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -151,7 +150,7 @@ def compare(
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
     margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
-    margin_choices.check(job.measures, choices.alpha, form)
+    check_margins(margin_choices, job.measures, choices.alpha, form)
     if same:
         same_choices = SameSystemChoices(
             baselines=baselines,
@@ -163,15 +162,14 @@ def compare(
         same_choices.check(runs, form)
         compare_same_system(runs, collection, job, same_choices, form)
         return
-    requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
-    wide = replace(job, measures=_needed(job, requests))
-    scored = map_in_parallel(partial(score, job=wide), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
+    plan = ComparisonPlan.of(job)
+    scored = map_in_parallel(partial(score, job=plan.task), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(collection=collection, job=job, runs=by_name)
     if _comparable(report, names[0], choices):
-        {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
+        {**PRINTERS, "table": print_tables}[form](
             replace(
-                _compared(report, wide, requests, choices, margin_choices, pairs),
+                _compared(report, plan, choices, margin_choices, pairs),
                 shows_scale_notes=scale_notes,
             )
         )
@@ -183,14 +181,6 @@ def _checked(chosen: Mapping[str, Any]) -> Choices:
         return Choices(**chosen)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-
-
-def _needed(job: ScoringTask, requests: Sequence[ComparedMeasure]) -> tuple[str, ...]:
-    """Return the measures of the job, and further measures for the report.
-
-    The further measures are those that the report requires.
-    """
-    return tuple(dict.fromkeys([*job.measures, *(text for request in requests for text in request.required)]))
 
 
 def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
@@ -206,32 +196,19 @@ def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bo
 
 def _compared(
     report: EvaluationReport,
-    wide: ScoringTask,
-    requests: Sequence[ComparedMeasure],
+    plan: ComparisonPlan,
     choices: Choices,
-    margin_choices: MarginChoices,
+    margins: MarginChoices,
     shows_pairs: bool,
 ) -> ComparisonResult:
-    scores = {
-        text: np.column_stack([(run.values or ())[place] for run in report.scored.values()])
-        for place, text in enumerate(wide.measures)
-    }
+    """Compare the scored runs, and show the progress on a terminal."""
     screen = console(stderr=True)
     with screen.status("comparing") if screen.is_terminal else nullcontext() as status:
-        comparison = compared(
-            list(report.scored),
-            report.topics,
-            scores,
-            requests,
+        result = compare_scored(
+            report,
+            plan,
             choices,
+            margins,
             progress=str if status is None else lambda text: status.update(f"comparing by {printable(text)}"),
         )
-    margins = compare_margins(
-        margin_choices, requests, scores, comparison.pairs, alpha=choices.alpha, seed=choices.seed
-    )
-    return ComparisonResult(
-        scored=report,
-        compared=comparison,
-        shows_pairs=shows_pairs or len(comparison.pairs) <= MOST_PAIRS,
-        margins=margins,
-    )
+    return replace(result, shows_pairs=shows_pairs or len(result.compared.pairs) <= MOST_PAIRS)

@@ -35,8 +35,9 @@ def evaluate(
     collection = read_qrels(qrels, profile=profile)
     task = plan_scoring(collection, measures_of(measures), depth=depth)
     task = replace(task, over_run=average_over == "run", exact=1)
-    scored = {name: score(run, task) for name, run in read_runs(runs).items()}
-    report = EvaluationReport(collection=collection, job=task, runs=scored)
+    sources = read_runs(runs)
+    scored = {name: score(run, task) for name, run in sources.items()}
+    report = EvaluationReport(collection=collection, job=task, runs=scored, sources=sources)
     if report.refused:
         findings = Findings()
         for run in report.refused.values():

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -12,13 +12,14 @@ import numpy as np
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
-    ScoreTable,
+    ResultTable,
     format_html,
     format_latex,
     format_markdown,
     format_text,
 )
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
+from cupel_measures.inputs.run_inputs import RunInput
 from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
 from cupel_measures.scoring.evaluator import has_exact_values
@@ -59,12 +60,14 @@ class EvaluationReport(Mapping[str, MeasureScores]):
     """Scores by the name of the run: a ranked table.
 
     job: the task that scored the runs. shows_topics: whether printed formats have the values by topic.
-    runs: scored and refused runs by name. Iteration is over the scored runs, in the given order.
+    runs: scored and refused runs by name. sources: the runs as given, by name. Iteration is over the scored
+    runs, in the given order.
     """
 
     collection: Collection
     job: ScoringTask
     runs: Mapping[str, Scored]
+    sources: Mapping[str, RunInput] = field(default_factory=dict)
     shows_topics: bool = False
     official: bool = False
     """True if trec_eval's `official` measures were requested. trec_eval then prints the run id too."""
@@ -89,12 +92,23 @@ class EvaluationReport(Mapping[str, MeasureScores]):
     def _repr_html_(self) -> str:
         return format_html(self.table())
 
-    def table(self) -> ScoreTable:
+    def table(self) -> ResultTable:
         """Return the scores as a table, best run first by the first measure."""
-        columns = tuple(str(measure) for measure in self.measures)
         ranked = [(name, run.means) for _, name, run in self.best_first()]
-        notes = tuple(self.remarks())
-        return ScoreTable(columns=columns, rows=tuple(ranked), caption=self.caption(), notes=notes)
+        columns = list(zip(*(means for _, means in ranked), strict=True))
+        best = {
+            (row, column)
+            for column, values in enumerate(columns)
+            for row, value in enumerate(values)
+            if value == max(values) and len(values) > 1
+        }
+        return ResultTable(
+            columns=("run", *map(str, self.measures)),
+            rows=tuple((name, *(f"{value:.4f}" for value in means)) for name, means in ranked),
+            best=frozenset(best),
+            caption=self.caption(),
+            notes=tuple(self.remarks()),
+        )
 
     def caption(self) -> str:
         """Return the number of topics, the profile, and which scales are inferred."""

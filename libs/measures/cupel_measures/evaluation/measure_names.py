@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cupel_measures.catalogue.parser import all_declarations, parse_many
+from cupel_measures.catalogue.reference import ReferencePage
 from cupel_measures.grammar.measure import Measure, measure_of
 from cupel_measures.grammar.registry import NAMES
 from cupel_measures.grammar.syntax import Call
@@ -22,7 +23,8 @@ class MeasureName:
 
     def __call__(self, **parameters: Any) -> "MeasureName":
         """Return the name with further parameters."""
-        return MeasureName(self.name, {**self.parameters, **parameters})
+        given = {name: _without_names(value) for name, value in parameters.items()}
+        return MeasureName(self.name, {**self.parameters, **given})
 
     def __matmul__(self, cutoff: float) -> Measure:
         """Return the measure with a cutoff, or for IPrec with a recall level.
@@ -31,12 +33,24 @@ class MeasureName:
         """
         return measure_of(Call(self.name, tuple(self.parameters.items()), cutoff))
 
+    @property
+    def measure(self) -> Measure:
+        """Return the measure without a cutoff. Raise MeasureError if it needs one."""
+        return measure_of(Call(self.name, tuple(self.parameters.items())))
+
     def __str__(self) -> str:
-        return str(measure_of(Call(self.name, tuple(self.parameters.items()))))
+        return str(self.measure)
 
     def __repr__(self) -> str:
         given = ",".join(f"{name}={value}" for name, value in self.parameters.items())
         return f"<{self.name}{f'({given})' if given else ''}>"
+
+
+def _without_names(value: Any) -> Any:
+    """Return the value of a parameter with measures in place of names of measures."""
+    if isinstance(value, Mapping):
+        return {key: _without_names(item) for key, item in value.items()}
+    return value.measure if isinstance(value, MeasureName) else value
 
 
 MeasureText = str | Measure | MeasureName
@@ -58,6 +72,6 @@ def is_measure(name: str) -> bool:
     return name in NAMES
 
 
-def all_names() -> list[str]:
-    """Return the names of all measures, without aliases."""
-    return [declaration.name for declaration in all_declarations()]
+def measures() -> dict[str, str]:
+    """Return the summary of every measure by its name, in alphabetical order."""
+    return {declaration.name: ReferencePage(declaration).paragraphs[0] for declaration in all_declarations()}

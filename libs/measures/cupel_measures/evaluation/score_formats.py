@@ -1,45 +1,50 @@
-"""Tables of scores as text, Markdown, HTML and LaTeX."""
+"""Tables of results as text, Markdown, HTML and LaTeX."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-DECIMALS = 4
-ESCAPED_IN_LATEX = str.maketrans(
-    {
-        **{character: "\\" + character for character in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-    }
-)
+SPECIAL_IN_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "*": "{*}",
+    **{character: f"\\{character}" for character in "&%$#_"},
+}
+"""Characters that LaTeX reads as commands ([ and * only after the end of a row) or prints differently."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreTable:
-    """Scores of runs, one row per run.
+class ResultTable:
+    """A table with a name and numbers in each row.
 
-    columns: measures. rows: name and values of each run, best first. notes: on the interpretation.
+    columns: headings, beginning with that of the names. rows: cells. best: row and column (from 0, without
+    the names) of the cells to mark. notes: on the interpretation.
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[float, ...]], ...]
-    caption: str
+    rows: tuple[tuple[str, ...], ...]
+    best: frozenset[tuple[int, int]] = frozenset()
+    caption: str = ""
     notes: tuple[str, ...] = ()
 
-    def cells(self) -> list[list[str]]:
-        """Return the names and the values with four decimals."""
-        return [[name, *(f"{value:.{DECIMALS}f}" for value in values)] for name, values in self.rows]
-
-    def best(self) -> list[set[int]]:
-        """Return the rows with the highest value of each column."""
-        columns = zip(*(values for _, values in self.rows), strict=True)
-        return [{i for i, value in enumerate(column) if value == max(column)} for column in columns]
+    def marked(self, mark: str) -> list[list[str]]:
+        """Return the numbers of each row, with `mark` applied to the best cells."""
+        return [
+            [mark.format(cell) if (i, j) in self.best else cell for j, cell in enumerate(numbers)]
+            for i, (_, *numbers) in enumerate(self.rows)
+        ]
 
 
-def format_text(table: ScoreTable) -> str:
+def format_text(table: ResultTable) -> str:
     """Return the table as aligned text, with caption and notes."""
-    lines = [["run", *table.columns], *table.cells()]
+    lines = [table.columns, *table.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     shown = [_line(cells, widths) for cells in lines]
     return "\n".join([*shown, "", table.caption, *(f"note: {note}" for note in table.notes)])
@@ -50,60 +55,56 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([cells[0].ljust(widths[0]), *padded[1:]])
 
 
-def format_markdown(table: ScoreTable) -> str:
+def format_markdown(table: ResultTable) -> str:
     """Return the table in Markdown, with the best values in bold."""
-    head = ["run", *map(_in_markdown, table.columns)]
-    rows = [[_in_markdown(name), *cells] for name, *cells in _marked(table, "**{}**")]
-    rule = ["---", *["---:"] * len(table.columns)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows)) + "\n"
+    numbers = table.marked("**{}**")
+    rows = [[_in_markdown(name), *cells] for (name, *_), cells in zip(table.rows, numbers, strict=True)]
+    rule = ["---", *["---:"] * (len(table.columns) - 1)]
+    lines = [map(_in_markdown, table.columns), rule, *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
 def _in_markdown(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+    return "".join("\\" + character if character in "\\|*_`<>" else character for character in text)
 
 
-def format_html(table: ScoreTable) -> str:
+def format_html(table: ResultTable) -> str:
     """Return the table in HTML, with the best values in bold, caption and notes."""
-    head = "".join(f"<th>{escape(text)}</th>" for text in ("run", *table.columns))
-    rows = []
-    for name, *cells in _marked(table, "<b>{}</b>"):
+    head = "".join(f"<th>{escape(text)}</th>" for text in table.columns)
+    body = []
+    for (name, *_), cells in zip(table.rows, table.marked("<b>{}</b>"), strict=True):
         values = "".join(f'<td style="text-align:right">{cell}</td>' for cell in cells)
-        rows.append(f'<tr><th style="text-align:left">{escape(name)}</th>{values}</tr>')
+        body.append(f'<tr><th style="text-align:left">{escape(name)}</th>{values}</tr>')
     notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
-    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f"<table><caption>{escape(table.caption)}</caption>{body}</table>{notes}"
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    return f"<table><caption>{escape(table.caption)}</caption>{rows}</table>{notes}"
 
 
-def format_latex(table: ScoreTable) -> str:
+def format_latex(table: ResultTable) -> str:
     r"""Return a LaTeX table (package booktabs), with the best values in \textbf."""
-    rows = _marked(table, r"\textbf{{{}}}")
+    numbers = table.marked(r"\textbf{{{}}}")
+    rows = [[in_latex(name), *cells] for (name, *_), cells in zip(table.rows, numbers, strict=True)]
     lines = [
-        r"\begin{tabular}{l" + "r" * len(table.columns) + "}",
+        r"\begin{tabular}{l" + "r" * (len(table.columns) - 1) + "}",
         r"\toprule",
-        _latex_row(map(_in_latex, ("run", *table.columns))),
+        latex_row(map(in_latex, table.columns)),
         r"\midrule",
-        *(_latex_row([_in_latex(name), *cells]) for name, *cells in rows),
+        *map(latex_row, rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _latex_row(cells: Iterable[str]) -> str:
+def latex_row(cells: Iterable[str]) -> str:
+    """Return a row of a LaTeX table. cells: LaTeX."""
     return " & ".join(cells) + r" \\"
 
 
-def _in_latex(text: str) -> str:
-    return text.translate(ESCAPED_IN_LATEX)
+def in_latex(text: str) -> str:
+    """Return `text` with escapes for LaTeX, correct at any position.
 
-
-def _marked(table: ScoreTable, mark: str) -> list[list[str]]:
-    """Return the cells with the best value of each column marked.
-
-    A table of one run has no marks.
+    Characters that cannot be printed become escape sequences.
     """
-    best = table.best() if len(table.rows) > 1 else [set()] * len(table.columns)
-    return [
-        [name, *(mark.format(cell) if row in best[i] else cell for i, cell in enumerate(cells))]
-        for row, (name, *cells) in enumerate(table.cells())
-    ]
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(SPECIAL_IN_LATEX.get(c, c) for c in printable).replace("--", "-{}-")

@@ -72,6 +72,7 @@ class TableRun:
             last=columns[3],
             profile=profile,
             unknown_topics=listed.totals.get(EXTRA, 0),
+            pool=qrels.pool_digest,
         )
 
     def _row(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +147,19 @@ class Qrels:
     def listed_topics(self) -> tuple[str, ...]:
         """Return all topics of the collection in byte order, judged or not."""
         return tuple(sorted([*self.topics, *self.unjudged_topics])) if self.unjudged_topics else self.topics
+
+    @cached_property
+    def pool_digest(self) -> int:
+        """Return a digest of the topics and of the documents in their pools.
+
+        Restricted qrels have the digest of the unrestricted ones. See `Joined.pool`.
+        """
+        if self.unrestricted is not None:
+            return self.unrestricted.pool_digest
+        digest = crc32("\n".join(self.topics).encode())
+        for part in (self.offsets.tobytes(), self.documents.starts.tobytes(), self.documents.blob):
+            digest = crc32(part, digest)
+        return digest
 
     @cached_property
     def is_judged(self) -> NDArray[np.bool_]:

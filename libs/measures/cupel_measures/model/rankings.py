@@ -54,7 +54,8 @@ class Joined:
     offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
     rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with the same
     score as the hit (its tie group, including itself). profile: the rules of the join.
-    unknown_topics: number of topics of the runs that the qrels lack; they are ignored.
+    unknown_topics: number of topics of the runs that the qrels lack; they are ignored. pool:
+    `Qrels.pool_digest` of the qrels, or None if the rows were not made by joining a run.
     """
 
     retrieved: Ints
@@ -65,6 +66,7 @@ class Joined:
     last: NDArray[np.int32]
     profile: Profile = DEFAULT
     unknown_topics: int = 0
+    pool: int | None = None
 
     @property
     def has_documents(self) -> NDArray[np.bool_]:
@@ -95,13 +97,19 @@ class Joined:
             first=self.first[hits],
             last=self.last[hits],
             profile=self.profile,
+            pool=self.pool,
         )
 
     @classmethod
     def stack(cls, parts: Sequence["Joined"]) -> "Joined":
-        """Concatenate the rows of several runs. Raise ValueError if their profiles differ."""
+        """Concatenate the rows of several runs.
+
+        Raise ValueError if their profiles differ, or if they were joined with different qrels.
+        """
         if len({part.profile.name for part in parts}) != 1:
             raise ValueError("joined runs have different profiles; join them with one profile")
+        if len({part.pool for part in parts}) != 1:
+            raise ValueError("the runs were joined with different qrels; join them with the same qrels")
         ends = np.concatenate([[0], np.cumsum([part.offsets[-1] for part in parts])])
         offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
         return cls(
@@ -112,5 +120,6 @@ class Joined:
             first=np.concatenate([part.first for part in parts]),
             last=np.concatenate([part.last for part in parts]),
             profile=parts[0].profile,
+            pool=parts[0].pool,
             unknown_topics=sum(part.unknown_topics for part in parts),
         )

@@ -63,8 +63,8 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     row = {name: number for number, name in enumerate(listed.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
     joined = (_join_numpy if extension is None else _join_compiled)(ranking, listed, rows, profile, depth)
-    unknown_topics = int((rows < 0).sum())
-    return replace(joined.part(0, len(qrels.topics)), profile=profile, unknown_topics=unknown_topics)
+    facts: dict[str, Any] = {"profile": profile, "pool": qrels.pool_digest}
+    return replace(joined.part(0, len(qrels.topics)), unknown_topics=int((rows < 0).sum()), **facts)
 
 
 def _join_compiled(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, depth: int | None) -> Joined:
@@ -107,7 +107,8 @@ def join_text(
     joined = read(stream, _listed(qrels), profile, depth, limits)
     if joined is None:
         return None
-    return replace(joined.part(0, len(qrels.topics)), profile=profile, unknown_topics=joined.unknown_topics)
+    facts: dict[str, Any] = {"profile": profile, "pool": qrels.pool_digest}
+    return replace(joined.part(0, len(qrels.topics)), unknown_topics=joined.unknown_topics, **facts)
 
 
 # ------------------------------------------------------------------------------------------- compiled

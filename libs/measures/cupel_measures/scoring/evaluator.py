@@ -71,7 +71,7 @@ def evaluate(
 
     content: the texts of the same rows, for measures that need them. Raises MeasureError if the collection
     does not support a measure, for example because it lacks an aspect, and ValueError if `content` has other
-    rows than `joined`.
+    rows than `joined`, or if `joined` was joined with other qrels.
     """
     return Evaluator(qrels, joined, content=content).evaluate(measures)
 
@@ -85,6 +85,8 @@ class Evaluator:
 
     def __init__(self, qrels: Qrels, joined: Joined, *, content: Content | None = None) -> None:
         """Take the arguments of the function `evaluate`."""
+        if joined.pool is not None and joined.pool != qrels.pool_digest:
+            raise ValueError("the run was joined with other qrels; join it with the qrels that score it")
         if content is not None and len(content.offsets) != len(joined.offsets):
             raise ValueError(
                 f"content has {len(content.offsets) - 1} rows, joined has {len(joined.retrieved)}; "

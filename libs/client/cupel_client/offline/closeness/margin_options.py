@@ -1,20 +1,15 @@
 """Options of `cupel compare` for comparisons with a margin, and their computation."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
 import click
 
-from cupel_client.offline.closeness.margin_output import MarginResult
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.closeness.margins import MarginTest, compare_with_margin
-from cupel_measures.comparing.compared_measures import ComparedMeasure
-from cupel_measures.comparing.comparison import compared_values
-from cupel_measures.comparing.differences.comparison_choices import Pair
+from cupel_measures.comparing.closeness.margins import MarginTest
+from cupel_measures.evaluation.margin_comparison import MarginChoices
 from cupel_measures.grammar.syntax import MeasureError
-from cupel_measures.model import Floats
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -41,43 +36,6 @@ class MarginParameter(click.ParamType[tuple[str | None, float]]):
             return (str(parse(text)) if separator else None), margin
         except MeasureError as problem:
             self.fail(str(problem), param, ctx)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarginChoices:
-    """Options of comparisons with a margin.
-
-    margins: pairs of a measure and its margin; the measure None means all measures that have no margin of
-    their own. test: the one-sided test. bayes: whether to report posterior probabilities.
-    """
-
-    margins: tuple[tuple[str | None, float], ...] = ()
-    test: MarginTest = "t"
-    bayes: bool = False
-
-    def check(self, measures: Sequence[str], alpha: float, form: str) -> None:
-        """Raise click.UsageError if the options contradict each other or the measures."""
-        if not self.margins:
-            if self.bayes:
-                raise click.UsageError("--bayes requires --margin")
-            return
-        texts = [text for text, _ in self.margins]
-        if repeated := [text or "all measures" for text in texts if texts.count(text) > 1]:
-            raise click.UsageError(f"--margin is given twice for {repeated[0]}")
-        if unknown := [text for text in texts if text is not None and text not in measures]:
-            raise click.UsageError(f"--margin names {unknown[0]}, which is not compared; add it to -m")
-        if alpha >= 0.5:
-            raise click.UsageError(f"--margin requires an --alpha below 0.5, got {alpha:g}")
-        if form == "latex":
-            raise click.UsageError("--margin requires --format table, json, jsonl or csv, not latex")
-
-    def of(self, measure: str) -> float | None:
-        """Return the margin of a measure, or the margin for all measures.
-
-        Return None if neither is given.
-        """
-        margins = dict(self.margins)
-        return margins.get(measure, margins.get(None))
 
 
 def margin_options(command: _Command) -> _Command:
@@ -112,38 +70,18 @@ def margin_options(command: _Command) -> _Command:
     return command
 
 
-def compare_margins(
-    choices: MarginChoices,
-    measures: Sequence[ComparedMeasure],
-    scores: Mapping[str, Floats],
-    pairs: Sequence[Pair],
-    *,
-    alpha: float,
-    seed: int,
-) -> MarginResult | None:
-    """Compare each pair by each measure that has a margin.
-
-    Return None if no measure has one.
-    """
+def check_margins(choices: MarginChoices, measures: Sequence[str], alpha: float, form: str) -> None:
+    """Raise click.UsageError if the options contradict each other or the measures."""
     if not choices.margins:
-        return None
-    first, second = ([pair[place] for pair in pairs] for place in range(2))
-    outcomes = {}
-    for measure in measures:
-        if (margin := choices.of(measure.text)) is not None:
-            values = compared_values(scores[measure.text], measure)
-            outcomes[measure.text] = compare_with_margin(
-                values[:, second],
-                values[:, first],
-                margin=margin,
-                alpha=alpha,
-                test=choices.test,
-                seed=seed,
-            )
-    return MarginResult(
-        outcomes=outcomes,
-        test=choices.test,
-        alpha=alpha,
-        bayes=choices.bayes,
-        logarithms=tuple(measure.text for measure in measures if measure.uses_logarithms),
-    )
+        if choices.bayes:
+            raise click.UsageError("--bayes requires --margin")
+        return
+    texts = [text for text, _ in choices.margins]
+    if repeated := [text or "all measures" for text in texts if texts.count(text) > 1]:
+        raise click.UsageError(f"--margin is given twice for {repeated[0]}")
+    if unknown := [text for text in texts if text is not None and text not in measures]:
+        raise click.UsageError(f"--margin names {unknown[0]}, which is not compared; add it to -m")
+    if alpha >= 0.5:
+        raise click.UsageError(f"--margin requires an --alpha below 0.5, got {alpha:g}")
+    if form == "latex":
+        raise click.UsageError("--margin requires --format table, json, jsonl or csv, not latex")

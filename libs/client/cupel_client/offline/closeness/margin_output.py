@@ -1,17 +1,15 @@
 """Verdicts of comparisons with a margin, as a table and as data."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import click
 
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.output import decimal, printable
-from cupel_measures.comparing.closeness.margins import MarginOutcome, MarginTest, MarginVerdict
+from cupel_measures.comparing.closeness.margins import MarginOutcome, MarginVerdict
 from cupel_measures.comparing.differences.comparison_choices import Pair
 from cupel_measures.comparing.resampling import EXACT, FLIPS
+from cupel_measures.evaluation.margin_comparison import MarginResult, finite_bounds
 
 UNDEFINED = "undefined"
 TESTS = {"t": "one-sided t-tests", "sign-flip": "one-sided sign-flip tests"}
@@ -22,84 +20,6 @@ MEANINGS: Mapping[MarginVerdict, str] = {
     "worse": "worse: the difference is significantly below 0",
     "undecided": "undecided: no other verdict is established",
 }
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MarginResult:
-    """Outcomes of comparisons with a margin.
-
-    outcomes: an outcome per compared pair, by the text of the measure. bayes: whether to report posterior
-    probabilities. logarithms: texts of the measures whose margins apply to logarithms of scores.
-    """
-
-    outcomes: Mapping[str, tuple[MarginOutcome, ...]]
-    test: MarginTest
-    alpha: float
-    bayes: bool
-    logarithms: tuple[str, ...] = ()
-
-    @property
-    def all_outcomes(self) -> list[MarginOutcome]:
-        return [outcome for outcomes in self.outcomes.values() for outcome in outcomes]
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the method, as JSON-serialisable data."""
-        return {
-            "test": self.test,
-            "alpha": self.alpha,
-            "confidence": self.confidence,
-            "margins": {text: outcomes[0].margin for text, outcomes in self.outcomes.items()},
-        }
-
-    @property
-    def confidence(self) -> float:
-        """Return the confidence level 1 - 2 alpha.
-
-        At this level, intervals agree with the one-sided tests.
-        """
-        return round(1 - 2 * self.alpha, 12)
-
-
-def margin_data(result: MarginResult | None, measure: str, pair: int) -> dict[str, Any]:
-    """Return the JSON fields of one measure and pair.
-
-    Without --margin, there are no fields. If the measure has no margin, all fields are None.
-    """
-    if result is None:
-        return {}
-    outcome = result.outcomes[measure][pair] if measure in result.outcomes else None
-    tests = None if outcome is None else outcome.tests
-    low, high = _bounds(outcome)
-    data = {
-        "margin": None if outcome is None else outcome.margin,
-        "margin_verdict": None if outcome is None else outcome.verdict,
-        "margin_acceptable": None if outcome is None else outcome.is_acceptable,
-        "margin_test": None if outcome is None else outcome.test,
-        "margin_low": low,
-        "margin_high": high,
-        "p_better": None if tests is None else tests.p_better,
-        "p_no_worse": None if tests is None else tests.p_no_worse,
-        "p_no_better": None if tests is None else tests.p_no_better,
-        "p_worse": None if tests is None else tests.p_worse,
-        "margin_undefined": None if outcome is None else outcome.undefined,
-    }
-    return data | (_posterior_data(outcome) if result.bayes else {})
-
-
-def _bounds(outcome: MarginOutcome | None) -> tuple[float | None, float | None]:
-    """Return the finite bounds of the interval; without variance, there are none."""
-    if outcome is None or outcome.tests is None or outcome.posterior is None:
-        return None, None
-    low, high = outcome.tests.interval
-    return low if math.isfinite(low) else None, high if math.isfinite(high) else None
-
-
-def _posterior_data(outcome: MarginOutcome | None) -> dict[str, float | None]:
-    posterior = None if outcome is None else outcome.posterior
-    return {
-        f"probability_{name}": None if posterior is None else getattr(posterior, name)
-        for name in ("below", "within", "above")
-    }
 
 
 def print_margins(result: MarginResult | None, systems: Sequence[str], pairs: Sequence[Pair]) -> None:
@@ -183,7 +103,7 @@ def _format_difference(outcome: MarginOutcome) -> str:
 
 
 def _format_interval(outcome: MarginOutcome) -> str:
-    low, high = _bounds(outcome)
+    low, high = finite_bounds(outcome)
     if low is None or high is None:
         return UNDEFINED if outcome.posterior is None else "unbounded"
     return f"[{decimal(low, '+')}, {decimal(high, '+')}]"

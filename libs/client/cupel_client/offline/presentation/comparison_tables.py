@@ -7,7 +7,6 @@ import click
 from cupel_client.best_sets import outside_sentence
 from cupel_client.offline.closeness.margin_output import print_margins
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
-from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
 from cupel_client.output import printable
 from cupel_measures.comparing.comparison import (
     AspectDifferences,
@@ -21,6 +20,8 @@ from cupel_measures.comparing.differences.topic_differences import TopicDifferen
 from cupel_measures.comparing.resampling import EXACT, REPLICATES, Interval
 from cupel_measures.comparing.simultaneous.blocked_ranks import ALIGNED_RANKS, CONOVER, NEMENYI
 from cupel_measures.comparing.topic_sets.detectable_differences import is_undetectable
+from cupel_measures.evaluation.comparison_result import SHORT, ComparisonResult, percent
+from cupel_measures.evaluation.test_titles import TITLES
 
 UNDEFINED = "undefined"
 MOST_NAMES = 10
