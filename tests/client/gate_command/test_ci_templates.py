@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cupel_client import __version__
-from support.gated_runs import (
+from support.data.gated_runs import (
     Change,
     demote_relevant,
     put_unjudged_first,

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cupel_client.main import cli
-from support.gated_runs import (
+from support.data.gated_runs import (
     Change,
     demote_relevant,
     promote_relevant,
@@ -40,7 +40,7 @@ def plant(change: Change, topics: int = 50) -> None:
     [
         (promote_relevant, "nDCG@10", 0, "better", "up 0."),
         (swap_neighbours, "nDCG@10", 0, "no worse", "a drop of 0.03 or more is ruled out"),
-        (demote_relevant, "nDCG@10", 1, "worse", "a drop is established"),
+        (demote_relevant, "nDCG@10", 1, "worse", "a drop of more than 0.03 is established"),
         (reshuffle, "nDCG@10", 3, "undecided", "neither establish a drop nor rule out one of 0.03"),
         (put_unjudged_first, "nDCG@10", 3, "undecided", "30.0% of the new top ten is unjudged"),
         (replace_most, JUDGED_ONLY, 3, "undecided", "of the new top ten is unjudged"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import cupel_measures as cupel
-from support.gated_runs import demote_relevant, swap_neighbours, topic_names, write_qrels, write_runs
+from support.data.gated_runs import demote_relevant, swap_neighbours, topic_names, write_qrels, write_runs
 
 VALID = """\
 qrels: qrels.txt

@@ -12,7 +12,7 @@ from scipy import stats
 import cupel_measures as cupel
 from cupel_measures.evaluation.gates.gate_rules import GateRule, GateVerdict
 from cupel_measures.evaluation.gates.gate_verdicts import common_verdict, margin_outcome, verdict_of
-from support.gated_runs import (
+from support.data.gated_runs import (
     Change,
     demote_relevant,
     promote_relevant,
@@ -127,7 +127,7 @@ class TestTopics:
         (tmp_path / "base.txt").write_text("".join(line for line in lines if line[:4] > "q005"))
         report = report_on(tmp_path, "nDCG@10")
         assert (report.verdict, report["nDCG@10"].topics) == ("no worse", 45)
-        assert "5 topics without results of the baseline are not compared." in report["nDCG@10"].notes
+        assert "5 topics without results of the baseline are not compared" in report["nDCG@10"].notes
         (tmp_path / "base.txt").write_text("".join(line for line in lines if line[:4] > "q006"))
         assert report_on(tmp_path, "nDCG@10").verdict == "undecided"
 
@@ -138,7 +138,7 @@ class TestTopics:
         (tmp_path / "run.txt").write_text("".join(line for line in lines if line[:4] > "q020"))
         report = report_on(tmp_path, "nDCG@10")
         assert (report.verdict, report["nDCG@10"].topics) == ("worse", 50)
-        assert "the run lacks 20 of the 50 compared topics; they count as empty rankings." in (
+        assert "the run lacks 20 of the 50 compared topics; they count as empty rankings" in (
             report["nDCG@10"].notes
         )
 
@@ -181,7 +181,9 @@ class TestUnjudgedDocuments:
         [outcome] = judge(tmp_path, lose_all)
         assert outcome.unjudged is not None
         assert (outcome.unjudged.run, outcome.verdict) == (0.3, "worse")
-        assert "the verdict does not depend on their labels" in "; ".join(outcome.notes)
+        assert "with the worst and best labels for the run, the verdict is the same" in "; ".join(
+            outcome.notes
+        )
 
     def test_unjudged_documents_of_the_baseline_count_too(self, tmp_path: Path) -> None:
         judge(tmp_path, put_unjudged_first)

@@ -38,7 +38,7 @@ def are_judged(qrels: Qrels, aspect: str | None, profile: Profile) -> Mask:
 def assume_labels(
     qrels: Qrels, documents: Sequence[TopicDocument], profile: Profile, *, highest: bool
 ) -> Qrels:
-    """Return the qrels with a judgment of each of the distinct `documents` for every aspect.
+    """Return the qrels with judgments of distinct `documents` for every aspect.
 
     A document gets the highest or the lowest label of each aspect that it is not judged for. If it is not
     judged by subtopic, it becomes relevant to all subtopics of its topic, or to none. A topic without

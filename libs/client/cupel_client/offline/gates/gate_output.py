@@ -8,7 +8,7 @@ from cupel_client import __version__
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.output import printable, write_json
-from cupel_measures.evaluation.gates.gate_formats import annotations_of, cells_of, reasons_of
+from cupel_measures.evaluation.gates.gate_formats import annotations_of, cells_of, explanations_of
 from cupel_measures.evaluation.gates.gate_reports import GateReport
 
 
@@ -38,7 +38,7 @@ def _print_table(report: GateReport) -> None:
     head, rows = cells_of(report)
     columns = [(heading, cells) for heading, *cells in zip(head[1:], *(row[1:] for row in rows), strict=True)]
     show_blocks(head[:1], [row[:1] for row in rows], columns, title=report.title)
-    for line in reasons_of(report):
+    for line in explanations_of(report):
         click.echo(printable(line))
 
 
@@ -49,6 +49,9 @@ def print_gate_warnings(report: GateReport) -> None:
 
 
 def print_annotations(report: GateReport) -> None:
-    """Print workflow commands of GitHub Actions to standard error, which the runner also reads."""
+    """Print workflow commands of GitHub Actions to standard error.
+
+    The runner reads them there too, so that standard output can be JSON.
+    """
     for line in annotations_of(report):
         click.echo(line, err=True)

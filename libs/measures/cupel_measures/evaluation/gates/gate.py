@@ -53,10 +53,12 @@ def gate(
     collection = read_qrels(qrels, profile=profile)
     [(baseline_name, baseline_run)] = _single(baseline, "baseline").items()
     [(run_name, run_input)] = _single(run, "run").items()
+    other_name = baseline_name if baseline_name != run_name else f"{baseline_name} (baseline)"
     planned = [
         PlannedGate(
             collection=collection,
             baseline=baseline_run,
+            baseline_name=other_name,
             rule=GateRule(
                 measure=str(measure),
                 max_drop=max_drop,
@@ -70,7 +72,7 @@ def gate(
     ]
     if not planned:
         raise MeasureError("a gate needs a measure, such as nDCG@10")
-    return judge(planned, run_input, depth=depth, names=_distinct(run_name, baseline_name))
+    return judge(planned, run_input, depth=depth, name=run_name)
 
 
 def gates(file: str | Path, run: Any, *, profile: str | None = None, depth: int | None = None) -> GateReport:
@@ -84,21 +86,18 @@ def gates(file: str | Path, run: Any, *, profile: str | None = None, depth: int 
         rules = find(profile)
         planned = tuple(replace(item, collection=replace(item.collection, profile=rules)) for item in planned)
     [(run_name, run_input)] = _single(run, "run").items()
-    return judge(planned, run_input, depth=depth, names=(run_name, None))
+    return judge(planned, run_input, depth=depth, name=run_name)
 
 
-def judge(
-    planned: Sequence[PlannedGate], run: RunInput, *, depth: int | None, names: tuple[str, str | None]
-) -> GateReport:
-    """Apply gates to a run.
+def judge(planned: Sequence[PlannedGate], run: RunInput, *, depth: int | None, name: str) -> GateReport:
+    """Apply gates to a run with this name.
 
-    names: of the run and of the baseline; the second is None if baselines have the names of their files.
     Raise Refused, with all errors, if the run or a baseline is invalid.
     """
     reader = GatedRuns(depth)
-    reader.read(run, names[0])
+    reader.read(run, name)
     for item in planned:
-        reader.read(item.baseline, names[1] or item.baseline.name)
+        reader.read(item.baseline, item.baseline_name)
         reader.check(run, item.collection, is_baseline=False)
         reader.check(item.baseline, item.collection, is_baseline=True)
     if reader.errors.refused:
@@ -117,8 +116,8 @@ def judge(
             scores[key] = GatedScores(task, (reader.ranking(run), reader.ranking(item.baseline)))
         outcomes.append(decide(scores[key], parse(item.rule.measure), item.rule))
     return GateReport(
-        run=names[0],
-        baselines=tuple(names[1] or item.baseline.name for item in planned),
+        run=name,
+        baselines=tuple(item.baseline_name for item in planned),
         outcomes=tuple(outcomes),
         findings=reader.warnings,
     )
@@ -130,8 +129,3 @@ def _single(source: Any, role: str) -> Runs:
     if len(found) != 1:
         raise ValueError(f"expected one {role}, got {len(found)} runs; give one path or one table")
     return found
-
-
-def _distinct(run: str, baseline: str) -> tuple[str, str]:
-    """Return the names of a run and its baseline, with a note if they are equal."""
-    return (run, baseline) if run != baseline else (run, f"{baseline} (baseline)")

@@ -77,12 +77,12 @@ def _topics_reason(topics: ComparedTopics, rule: GateRule) -> str | None:
 def _topic_notes(scores: GatedScores) -> Iterator[str]:
     topics = scores.topics
     if topics.only_run and topics.share_of_others <= MAX_OTHER_TOPICS:
-        yield f"{_number(topics.only_run, 'topic')} without results of the baseline are not compared."
+        yield f"{_number(topics.only_run, 'topic')} without results of the baseline are not compared"
     if topics.only_baseline and topics.number:
         lacking = f"{topics.only_baseline} of the {topics.number} compared topics"
-        yield f"the run lacks {lacking}; they count as empty rankings."
+        yield f"the run lacks {lacking}; they count as empty rankings"
     if others := len(scores.qrels.topics) - topics.number - topics.only_run:
-        yield f"{_number(others, 'judged topic')} without results of either run are not compared."
+        yield f"{_number(others, 'judged topic')} without results of either run are not compared"
 
 
 def _unjudged_effect(scores: GatedScores, measure: Measure, rule: GateRule) -> UnjudgedEffect:
@@ -147,9 +147,17 @@ def _difference_reasons(outcome: GateOutcome, tested: GateVerdict, differences: 
     elif tested == "no worse":
         yield f"a drop of {rule.max_drop:g} or more is ruled out"
     elif tested == "worse":
-        yield f"a drop is established, and a drop of {rule.max_drop:g} or more is not ruled out"
+        yield _drop_reason(outcome)
         listed = ", ".join(item.topic for item in outcome.largest_drops[:LISTED])
         yield f"the largest drops are on the topics {listed}"
+
+
+def _drop_reason(outcome: GateOutcome) -> str:
+    """Return which drop the interval establishes."""
+    drop = f"{outcome.rule.max_drop:g}"
+    if outcome.interval is not None and outcome.interval[1] < -outcome.rule.max_drop:
+        return f"a drop of more than {drop} is established"
+    return f"a drop is established, and a drop of {drop} or more is not ruled out"
 
 
 def _undecided_reasons(outcome: GateOutcome, differences: Floats) -> Iterator[str]:
@@ -176,9 +184,9 @@ def _unjudged_notes(outcome: GateOutcome, tested: GateVerdict) -> Iterator[str]:
     if effect is None or not (effect.run or effect.baseline):
         return
     if not _depends(effect, tested):
-        yield f"{_format_shares(effect)}; the verdict does not depend on their labels."
+        yield f"{_format_shares(effect)}; with the worst and best labels for the run, the verdict is the same"
     elif not _exceeds(effect, rule):
-        yield f"{_format_shares(effect)}; {format_dependence(effect, tested)}."
+        yield f"{_format_shares(effect)}; {format_dependence(effect, tested)}"
 
 
 def _depends(effect: UnjudgedEffect, tested: GateVerdict) -> bool:

@@ -1,7 +1,7 @@
 """Readers of files of gates (cupel-gates.yaml)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast, get_args
 
@@ -19,6 +19,7 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.inputs.judgment_sources import qrels as read_qrels
 from cupel_measures.inputs.run_inputs import FileRun, RunInput
+from cupel_measures.inputs.run_names import names_of
 from cupel_measures.reading.collection_files import Collection
 from cupel_measures.reading.compression import open_plain
 from cupel_measures.reading.declarations import yaml_documents
@@ -60,6 +61,7 @@ class PlannedGate:
 
     collection: Collection
     baseline: RunInput
+    baseline_name: str
     rule: GateRule
 
 
@@ -78,10 +80,13 @@ def read_gates(path: str | Path) -> tuple[PlannedGate, ...]:
     if findings.refused:
         raise Refused(findings)
     document = yaml_documents.parse(b"\n".join(lines).decode(), path.name)
-    gates = _GateReader(path.parent).read(document.top)
+    reader = _GateReader(path.parent)
+    gates = reader.read(document.top)
     if document.findings.refused:
         raise Refused(document.findings)
-    return tuple(gates)
+    names = names_of(list(reader.baselines))
+    name_of = {id(run): name for run, name in zip(reader.baselines.values(), names, strict=True)}
+    return tuple(replace(gate, baseline_name=name_of[id(gate.baseline)]) for gate in gates)
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ class _GateReader:
             PlannedGate(
                 collection=collection,
                 baseline=baseline,
+                baseline_name=baseline.name,
                 rule=GateRule(
                     measure=str(measure),
                     max_drop=numbers["max_drop"],
@@ -196,7 +202,10 @@ class _GateReader:
     def _check_measures(
         self, place: Place, measures: list[tuple[Place, Measure]], collection: Collection
     ) -> None:
-        """Report measures that cannot be computed from the judgments, once per place and judgments."""
+        """Report measures that cannot be computed from the judgments.
+
+        Each is reported once per place and judgments.
+        """
         key = (*place.path, id(collection))
         if key in self.values:
             return

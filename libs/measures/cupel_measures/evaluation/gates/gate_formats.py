@@ -1,4 +1,4 @@
-"""Reports of gates as text, Markdown, HTML, JUnit XML and annotations of GitHub Actions."""
+"""Formats of reports of gates: text, Markdown, HTML, JUnit XML, annotations."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -63,11 +63,19 @@ def cells_of(report: GatedRun) -> tuple[list[str], list[list[str]]]:
     return [*head, "max drop", "verdict"], rows
 
 
-def reasons_of(report: GatedRun) -> Iterator[str]:
-    """Yield the reasons and notes of each gate as lines, then the note on several gates."""
+def reasons_of(outcome: GateOutcome) -> list[str]:
+    """Return the reasons of a gate and then its notes, each as a line."""
+    return [*outcome.reasons, *(f"note: {note}" for note in outcome.notes)]
+
+
+def explanations_of(report: GatedRun) -> Iterator[str]:
+    """Yield the verdict of each gate, with its reasons as indented lines.
+
+    The last line is the note on several gates.
+    """
     for outcome in report.outcomes:
-        yield f"{outcome.title}: {outcome.verdict}: {'; '.join(outcome.reasons)}."
-        yield from (f"{outcome.title}: note: {note}" for note in outcome.notes)
+        yield f"{outcome.title}: {outcome.verdict}"
+        yield from (f"  {line}" for line in reasons_of(outcome))
     if note := report.note():
         yield note
 
@@ -77,7 +85,7 @@ def format_gates_text(report: GatedRun) -> str:
     head, rows = cells_of(report)
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [_line(cells, widths) for cells in (head, *rows)]
-    return "\n".join([report.title, "", *lines, "", *reasons_of(report)])
+    return "\n".join([report.title, "", *lines, "", *explanations_of(report)])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -93,10 +101,12 @@ def format_gates_markdown(report: GatedRun) -> str:
     ]
     rule = ["---", *["---:"] * (len(head) - 2), "---"]
     table = [_row(map(in_markdown, cells)) for cells in (head, *marked)]
-    lines = [f"- {in_markdown(line)}" for line in reasons_of(report)]
-    return "\n".join(
-        [f"## {in_markdown(report.title)}", "", table[0], _row(rule), *table[1:], "", *lines, ""]
-    )
+    lines = [f"## {in_markdown(report.title)}", "", table[0], _row(rule), *table[1:], ""]
+    for outcome in report.outcomes:
+        lines.append(f"- **{in_markdown(outcome.title)}: {outcome.verdict}**")
+        lines += [f"  - {in_markdown(line)}" for line in reasons_of(outcome)]
+    note = report.note()
+    return "\n".join([*lines, "", *([] if note is None else [note, ""])])
 
 
 def _row(cells: Iterator[str] | Sequence[str]) -> str:
@@ -114,7 +124,7 @@ def format_gates_html(report: GatedRun) -> str:
     head, rows = cells_of(report)
     heading = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in rows)
-    reasons = "".join(f"<p>{escape(line)}</p>" for line in reasons_of(report))
+    reasons = "".join(f"<p>{escape(line)}</p>" for line in explanations_of(report))
     table = f"<caption>{escape(report.title)}</caption><thead><tr>{heading}</tr></thead><tbody>{body}</tbody>"
     return f"<table>{table}</table>{reasons}"
 
@@ -155,7 +165,10 @@ def _in_xml(text: str) -> str:
 
 
 def annotations_of(report: GatedRun) -> Iterator[str]:
-    """Yield a workflow command of GitHub Actions per gate: an error, a warning or a notice."""
+    """Yield a workflow command of GitHub Actions per gate.
+
+    It is an error, a warning or a notice.
+    """
     for outcome in report.outcomes:
         title = _in_command(f"cupel gate: {outcome.title}: {outcome.verdict}", also=":,")
         text = _in_command("; ".join([*outcome.reasons, *outcome.notes]))

@@ -78,7 +78,7 @@ class GateOutcome:
 
     @property
     def confidence(self) -> float:
-        """Return the confidence level of the interval, which agrees with the one-sided tests."""
+        """Return the confidence level at which the interval agrees with the tests."""
         return round(1 - 2 * self.rule.alpha, 12)
 
     @property

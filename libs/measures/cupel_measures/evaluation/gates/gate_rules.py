@@ -82,7 +82,10 @@ class GateRule:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a number is out of range, and MeasureError for an unusable measure."""
+        """Raise ValueError if a number is out of range.
+
+        Raise MeasureError if a gate cannot use the measure.
+        """
         for name in (*_RANGES, *_NUMBERS):
             if problem := number_problem(name, getattr(self, name)):
                 raise ValueError(f"{name}: {problem}")

@@ -33,7 +33,10 @@ POWER = 0.8
 
 
 def margin_outcome(run: Floats, baseline: Floats, rule: GateRule) -> MarginOutcome:
-    """Return the one-sided tests of the scores of a run against those of its baseline, float64[topics]."""
+    """Return the one-sided tests of a run against its baseline.
+
+    run, baseline: scores, float64[topics].
+    """
     return compare_with_margin(
         run[:, None], baseline[:, None], margin=rule.max_drop, alpha=rule.alpha, test=rule.test
     )[0]
@@ -91,7 +94,7 @@ class ComparedTopics:
 
 
 def topics_needed(differences: Floats, rule: GateRule) -> int | None:
-    """Return the number of topics with which two equally good runs would probably pass.
+    """Return the number of topics with which an equally good run would probably pass.
 
     It is the number for which the test rejects d <= -m with probability POWER if the true d is 0 and the
     variance of the differences is that of these topics (normal approximation). It is None if the number is

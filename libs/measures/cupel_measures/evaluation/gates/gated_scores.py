@@ -1,4 +1,4 @@
-"""Scores of a run and its baseline, also under assumed labels of unjudged documents."""
+"""Scores of a run and its baseline, also under assumed labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import compared_values
 from cupel_measures.evaluation.gates.gate_verdicts import ComparedTopics
-from cupel_measures.evaluation.gates.top_documents import (
+from cupel_measures.evaluation.gates.unjudged_tops import (
     TopDocuments,
     UnjudgedTop,
     top_documents,
@@ -68,12 +68,15 @@ class GatedScores:
         return run, baseline
 
     def unjudged(self, measure: Measure) -> tuple[UnjudgedTop, UnjudgedTop]:
-        """Return the unjudged documents that only the run and only the baseline has in its first ten."""
+        """Return the unjudged documents that only one side has in its first ten.
+
+        The first result is about the run, and the second about the baseline.
+        """
         tops = self._tops
         return unjudged_tops(self.qrels, tops, self._aspect(measure), self.profile, self.topics.mask)
 
     def values_under(self, measure: Measure, lowest: UnjudgedTop, highest: UnjudgedTop) -> Sides:
-        """Return the values of a measure if unjudged documents had the lowest and the highest labels.
+        """Return the values of a measure under assumed labels of unjudged documents.
 
         Raise MeasureError if the measure does not allow these labels.
         """

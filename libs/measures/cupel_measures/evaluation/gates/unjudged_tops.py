@@ -15,7 +15,7 @@ TopDocuments = Sequence[Sequence[bytes]]
 
 
 def top_documents(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int | None) -> TopDocuments:
-    """Return the first TOP documents of each topic, or fewer if rankings are cut at a smaller depth."""
+    """Return the first TOP documents of each topic, or fewer for a smaller depth."""
     order = profile_order(ranking, profile)
     row = {name: index for index, name in enumerate(ranking.topics)}
     count = TOP if depth is None else min(TOP, depth)
@@ -49,7 +49,7 @@ class UnjudgedTop:
 def unjudged_tops(
     qrels: Qrels, tops: tuple[TopDocuments, TopDocuments], aspect: str | None, profile: Profile, topics: Mask
 ) -> tuple[UnjudgedTop, UnjudgedTop]:
-    """Return the unjudged documents that only the first run and only the second run has.
+    """Return the unjudged documents that only one of two runs has.
 
     Documents that both runs have among the first ten are judged or unjudged for both, so they do not count.
 
