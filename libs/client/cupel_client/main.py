@@ -134,7 +134,7 @@ def cli() -> None:
       cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP"
 
     Exit codes: 0 success; 1 negative verdict, such as a refused file; 2 wrong usage; 3 failure of the
-    service.
+    service, or an undecided gate.
     """
 
 

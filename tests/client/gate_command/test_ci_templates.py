@@ -35,8 +35,8 @@ def checkout(folder: Path, change: Change) -> None:
     write_runs(folder, topic_names(50), change)
     (folder / "base.txt").rename(folder / "baseline.txt")
     (folder / "run.txt").rename(folder / "results.txt")
-    (folder / "make-run.sh").write_text("#!/bin/sh\ncat results.txt\n")
-    (folder / "make-run.sh").chmod(0o755)
+    (folder / "make-run").write_text("#!/bin/sh\ncat results.txt\n")
+    (folder / "make-run").chmod(0o755)
     shutil.copy(TEMPLATES / "cupel-gates.yaml", folder)
 
 

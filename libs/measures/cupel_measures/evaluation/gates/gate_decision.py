@@ -184,7 +184,7 @@ def _unjudged_notes(outcome: GateOutcome, tested: GateVerdict) -> Iterator[str]:
     if effect is None or not (effect.run or effect.baseline):
         return
     if not _depends(effect, tested):
-        yield f"{_format_shares(effect)}; with the worst and best labels for the run, the verdict is the same"
+        yield f"{_format_shares(effect)}; the worst and the best labels for the run give this verdict too"
     elif not _exceeds(effect, rule):
         yield f"{_format_shares(effect)}; {format_dependence(effect, tested)}"
 
