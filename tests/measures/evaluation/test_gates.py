@@ -152,6 +152,7 @@ class TestUnjudgedDocuments:
         assert (effect.run, effect.against_run, effect.for_run) == (0.3, "worse", "better")
         assert len(effect.documents) == 150
         assert "30.0% of the new top ten is unjudged" in "; ".join(outcome.reasons)
+        assert "is established" not in "; ".join(outcome.reasons)
 
     def test_gain_of_a_judged_only_measure_is_undecided_not_better(self, tmp_path: Path) -> None:
         """Unjudged documents in place of irrelevant ones are a gain for a judged-only measure."""
@@ -165,6 +166,7 @@ class TestUnjudgedDocuments:
         assert outcome.verdict == "no worse"
         assert outcome.unjudged is not None
         assert (outcome.unjudged.against_run, outcome.unjudged.for_run) == ("no worse", "better")
+        assert "a drop of 0.03 or more is ruled out" in outcome.reasons
 
     def test_unjudged_documents_up_to_the_limit_only_give_a_note(self, tmp_path: Path) -> None:
         report = judge(tmp_path, put_unjudged_first, max_unjudged=0.3)

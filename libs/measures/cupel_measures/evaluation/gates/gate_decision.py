@@ -142,14 +142,14 @@ def _difference_reasons(outcome: GateOutcome, tested: GateVerdict, differences: 
         yield f"the difference is undefined: {test.undefined}"
         return
     yield f"{format_change(outcome)}{_format_confidence(outcome)}"
-    if tested == "undecided":
-        yield from _undecided_reasons(outcome, differences)
-    elif tested == "no worse":
+    if outcome.verdict == "no worse":
         yield f"a drop of {rule.max_drop:g} or more is ruled out"
-    elif tested == "worse":
+    elif outcome.verdict == "worse":
         yield _drop_reason(outcome)
         listed = ", ".join(item.topic for item in outcome.largest_drops[:LISTED])
         yield f"the largest drops are on the topics {listed}"
+    elif tested == "undecided":
+        yield from _undecided_reasons(outcome, differences)
 
 
 def _drop_reason(outcome: GateOutcome) -> str:
