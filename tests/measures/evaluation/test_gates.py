@@ -212,6 +212,38 @@ class TestUnjudgedDocuments:
         assert judged.unjudged is not None
         assert judged.unjudged.run == 0
 
+    def test_verdict_is_undecided_if_label_sets_exclude_the_assumed_labels(self, tmp_path: Path) -> None:
+        """A declared set of label tuples lacks the tuple of the highest labels."""
+        write_qrels(tmp_path / "qrels.txt", FIFTY)
+        write_runs(tmp_path, FIFTY, put_unjudged_first)
+        lines = (tmp_path / "qrels.txt").read_text().split("\n")
+        (tmp_path / "quality.txt").write_text("\n".join(re.sub(r"\S+$", "0", line) for line in lines))
+        (tmp_path / "c.yaml").write_text(
+            "aspects: {relevance: {labels: [0, 1, 2]}, quality: {labels: [0, 1]}}\n"
+            "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}]\n"
+            "label_sets: {known: {aspects: [relevance, quality], tuples: [[0, 0], [1, 0], [2, 0]]}}\n"
+        )
+        paths = (tmp_path / name for name in ("c.yaml", "base.txt", "run.txt"))
+        [outcome] = cupel.gate(*paths, "TOMA(of=nDCG@10,label_set=known)", max_drop=0.03)
+        assert outcome.verdict == "undecided"
+        assert "the effect of their labels cannot be computed" in "; ".join(outcome.reasons)
+
+    @pytest.mark.parametrize("measure", ["alpha_nDCG@10", "StRecall@10"])
+    def test_judgments_by_subtopic_are_counted(self, tmp_path: Path, measure: str) -> None:
+        write_runs(tmp_path, FIFTY, put_unjudged_first)
+        lines = (
+            f"{topic} {subtopic} d{number} {number // 4 == subtopic:d}\n"
+            for topic in FIFTY
+            for subtopic in range(3)
+            for number in range(60)
+        )
+        (tmp_path / "s.txt").write_text("".join(lines))
+        (tmp_path / "qrels.txt").write_text("{qrels: [{file: s.txt, layout: subtopics}]}")
+        [outcome] = report_on(tmp_path, measure)
+        assert outcome.unjudged is not None
+        assert (outcome.unjudged.run, outcome.unjudged.for_run) == (0.3, "better")
+        assert outcome.verdict == "undecided"
+
     @pytest.mark.parametrize(
         ("verdicts", "expected"),
         [
