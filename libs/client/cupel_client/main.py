@@ -21,6 +21,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "cupel_client.offline.compare_command:compare",
         "Compare runs: differences, intervals and significance tests.",
     ),
+    "gate": (
+        "cupel_client.offline.gates.gate_command:gate",
+        "Pass or fail a run against a baseline.",
+    ),
     "audit": (
         "cupel_client.offline.audit_command:audit",
         "Audit how reliable a collection and its ranking of runs are.",
@@ -133,7 +137,7 @@ def cli() -> None:
       cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP"
 
     Exit codes: 0 success; 1 negative verdict, such as a refused file; 2 wrong usage; 3 failure of the
-    service.
+    service, or an undecided gate.
     """
 
 
