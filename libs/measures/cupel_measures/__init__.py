@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cupel_measures.findings import Refused as Refused
     from cupel_measures.grammar.measure import Measure as Measure
     from cupel_measures.grammar.syntax import MeasureError as MeasureError
+    from cupel_measures.inputs.array_runs import array_run as array_run
     from cupel_measures.inputs.judgment_sources import qrels as qrels
     from cupel_measures.inputs.run_sources import runs as runs
     from cupel_measures.reading.collection_files import Collection as Collection
@@ -43,6 +44,7 @@ _PLACES = {
     "MeasureError": "grammar.syntax",
     "MeasureName": "evaluation.measure_names",
     "Refused": "findings",
+    "array_run": "inputs.array_runs",
     "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "explain": "evaluation.explain",
