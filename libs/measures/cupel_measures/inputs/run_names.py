@@ -43,8 +43,9 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 def named_files(paths: Sequence[Path]) -> dict[str, Path]:
     """Return files by distinct names.
 
-    A folder stands for all files in it, except hidden ones. The name of a file in a folder is its path in this folder, such as team/run, so its first part can be the
-    team. Raise ValueError if a file is given twice.
+    A folder stands for all files in it, except hidden ones. The name of a file in a folder is its path in
+    this folder, such as team/run, so its first part can be the team. Raise ValueError if a file is given
+    twice.
     """
     pairs = [pair for path in paths for pair in (_in_folder(path) if path.is_dir() else [(None, path)])]
     files = [file for _, file in pairs]
