@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from cupel_measures.evaluation.evaluate import evaluate as evaluate
     from cupel_measures.evaluation.evaluation_report import EvaluationReport as EvaluationReport
     from cupel_measures.evaluation.explain import explain as explain
+    from cupel_measures.evaluation.gates.gate import gate as gate
+    from cupel_measures.evaluation.gates.gate import gates as gates
+    from cupel_measures.evaluation.gates.gate_reports import GateReport as GateReport
     from cupel_measures.evaluation.measure_names import MeasureName as MeasureName
     from cupel_measures.evaluation.measure_names import measures as measures
     from cupel_measures.findings import Finding as Finding
@@ -36,6 +39,7 @@ _PLACES = {
     "EvaluationReport": "evaluation.evaluation_report",
     "Finding": "findings",
     "Findings": "findings",
+    "GateReport": "evaluation.gates.gate_reports",
     "Measure": "grammar.measure",
     "MeasureError": "grammar.syntax",
     "MeasureName": "evaluation.measure_names",
@@ -44,6 +48,8 @@ _PLACES = {
     "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "explain": "evaluation.explain",
+    "gate": "evaluation.gates.gate",
+    "gates": "evaluation.gates.gate",
     "measures": "evaluation.measure_names",
     "qrels": "inputs.judgment_sources",
     "runs": "inputs.run_sources",

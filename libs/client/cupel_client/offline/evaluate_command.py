@@ -18,7 +18,7 @@ from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.evaluation.run_scoring import DEEPEST, ScoringTask, score
 from cupel_measures.evaluation.scoring_plan import plan_scoring, texts_of
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.inputs.judgment_sources import qrels as read_qrels

@@ -367,7 +367,7 @@ def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _JudgmentTable) 
         elif not table.findings.room(code):
             table.findings.count(code)
         elif is_invalid:
-            message = f"{judgment.decode()!r} is not an integer of at most {HIGHEST_INFERRED:,}"
+            message = f"{judgment.decode()!r} is not an integer within ±{HIGHEST_INFERRED:,}"
             table.findings.add(_finding(NOT_INTEGER, message, file, number, 3, lines))
         else:
             message = f"document {document.decode()} is already judged for subtopic {subtopic.decode()}"
