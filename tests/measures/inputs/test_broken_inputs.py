@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import cupel_measures as cupel
 from cupel_client.main import cli
 from cupel_measures.findings import KINDS
-from support.broken_inputs import (
+from measures.inputs.broken_inputs import (
     BROKEN_QRELS,
     BROKEN_RUNS,
     GOOD_QRELS,
