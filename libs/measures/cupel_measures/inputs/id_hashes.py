@@ -49,7 +49,7 @@ def _text_hashes(ids: Cells) -> Hashes:
 
 
 def code_points(ids: Cells) -> NDArray[Any]:
-    """Return the characters of fixed-width text in a further dimension, 0 after its end."""
+    """Return the characters of fixed-width text in a further dimension."""
     kind: Any = np.uint8 if ids.dtype.kind == "S" else np.uint32
     return np.ascontiguousarray(ids)[..., None].view(kind)
 

@@ -72,7 +72,8 @@ class TableRun:
         if listed.refused:
             raise Refused(listed)
         joined = join_table(self.table, qrels, profile=profile, depth=depth)
-        return replace(joined, unknown_topics=listed.totals.get(EXTRA, 0))
+        unknown_topics = listed.totals.get(EXTRA, 0)
+        return replace(joined, unknown_topics=unknown_topics, notes=tuple(self.notes))
 
 
 def has_scores(scores: Mapping[str, float]) -> bool:
