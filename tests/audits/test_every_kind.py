@@ -17,6 +17,7 @@ from cupel_audits.execution import parts, result
 from cupel_audits.report import AuditReport, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.model import Qrels, Texts
+from support.data import recorded_reports
 from support.data.audit_subjects import SEED, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked, scale, texts_of
 
@@ -25,6 +26,7 @@ QUICK: Mapping[str, Any] = {"repeats": 3, "replicates": 200, "draws": 3}
 MEASURES = "AP nDCG@5 P@5 alpha_nDCG@10 CAM(of=AP)"
 TOPICS = ("a", "b", "c", "d")
 RELEVANCE, TRUST = scale(2, "relevance"), scale(1, "trust")
+RECORDED = recorded_reports.read()
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -79,11 +81,13 @@ def texts() -> Texts:
     )
 
 
-def subject_for(audit: Audit, qrels: Qrels, submitted: Mapping[str, Scored]) -> AuditSubject:
+def subject_for(
+    audit: Audit, qrels: Qrels, submitted: Mapping[str, Scored], measures: str = MEASURES
+) -> AuditSubject:
     return subject_of(
         qrels,
         submitted,
-        MEASURES,
+        measures,
         teams=[f"team{number // 2}" for number in range(len(submitted))],
         top=audit.ranking_depth(),
         other=judgments(99),
@@ -233,6 +237,7 @@ def test_report_is_the_same_from_the_stored_subject_summary(kind: str) -> None:
     about = SubjectSummary.of(json.loads(json.dumps(subject.about.as_data())))
     original, restored = audit.report(subject.about, results), audit.report(about, results)
     assert digest(original.as_data()) == digest(restored.as_data())
+    assert recorded_reports.describe(original) == RECORDED[f"{kind}: random runs"]
 
 
 @every_kind
@@ -257,6 +262,21 @@ DEGENERATE_SUBJECTS = {
     ),
     "runs of no topic": (judgments(1), {n: {"z": ranked("d00")} for n in ("one", "two", "three")}),
     "nothing relevant": (judgments(1, best=0), runs(1)),
+    "two runs": (judgments(1), runs(1, 2)),
+    "a swap": (
+        qrels_of(
+            {
+                RELEVANCE: {"a": {"d00": 2, "d01": 1, "d02": 0}, "b": {"d00": 1, "d02": 2}, "c": {"d02": 1}},
+                TRUST: {"a": {"d00": 0, "d01": 1}, "b": {"d00": 1, "d02": 1}, "c": {"d02": 0}},
+            },
+            subtopics={"a": {"d00": {"1": 1}, "d01": {"2": 1}}, "b": {"d00": {"1": 1}, "d02": {"1": 1}}},
+        ),
+        {
+            "first": {"a": ranked("d00", "d03"), "b": ranked("d02", "d04"), "c": ranked("d02")},
+            "second": {"a": ranked("d01", "d05"), "b": ranked("d02", "d00"), "c": ranked("d06", "d02")},
+            "third": {"a": ranked("d02", "d01"), "b": ranked("d05", "d00"), "c": ranked("d07", "d08")},
+        },
+    ),
     "one topic": (
         qrels_of(
             {RELEVANCE: {"a": {"d00": 2, "d01": 1, "d02": 0}}, TRUST: {"a": {"d00": 0, "d01": 1}}},
@@ -274,8 +294,93 @@ def test_degenerate_subject_is_refused_or_reported_with_reasons(kind: str, name:
     subject = subject_for(audit, qrels, submitted)
     if sentences := list(audit.problems(subject)):
         assert all(len(sentence) > 20 for sentence in sentences)
+        assert sentences == RECORDED[f"{kind}: {name}"]
         return
     results = trials_of(kind, subject, quick_parameters(kind))
     expected = result(audit, subject.about, SEED, len(results), results)
     assert expected.report is not None
     check_report(expected.report)
+    assert recorded_reports.describe(expected.report) == RECORDED[f"{kind}: {name}"]
+
+
+OTHER_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "aspects": {"count_unjudged": True, "exclude": True, "first": 3, "depth": 10, "width": 5},
+    "content": {"curve": "pool_depth", "deepest": 1, "reference": "AP"},
+    "correlation": {"aspects": False, "tau_ap": True, "rbo": True},
+    "desiderata": {"instances": 20, "length": 4},
+    "discriminative_power": {"replicates": 200, "alpha": 0.3, "power": 0.5, "sizes": [3]},
+    "downsampling": {
+        "ratios": [30],
+        "repeats": 1,
+        "method": "uniform",
+        "aspect": "trust",
+        "tau_ap": True,
+    },
+    "incomplete": {"percents": [30], "repeats": 1},
+    "label_selection": {"measure": "soft_alpha_nDCG@5", "reference": "AP", "depth": 1, "repeats": 1},
+    "leave_one_run_out": {"depths": [3], "depth": 2},
+    "leave_one_team_out": {"depths": [2], "depth": 5},
+    "pool_depth": {"deepest": 1},
+    "qrels_versions": {"alpha": 0.5, "replicates": 200},
+    "reliability": {"target": 0.5, "sizes": [2], "confidence": 0.8},
+    "scales": {"alpha": 0.4, "rank_test": "kw", "mean_test": "anova", "design": "one_way"},
+    "topic_selection": {"reference": "AP", "number": 1, "repeats": 1},
+    "topics": {"draws": 1, "sizes": [1], "error": 0.3, "subset": 2, "difference": 0.3, "alpha": 0.3},
+    "unjudged": {"depth": 3, "look": 5, "cutoffs": [4], "tried": 3, "budget": 2, "most": 4},
+    "unlabelled_systems": {"percents": [50], "repeats": 1, "depth": 5, "systems": "removed"},
+}
+
+
+def describe_work(kind: str) -> list[str]:
+    """Return the numbers of trials and steps, and the depth, by quick and by other parameters."""
+    lines = []
+    for parameters in (quick_parameters(kind), OTHER_PARAMETERS[kind]):
+        audit, subject = read_audit(kind, parameters), random_subject(kind, 1)
+        depth = audit.ranking_depth()
+        lines.append(f"{audit.trials(subject)} trials of {audit.steps(subject):.6g} steps, depth {depth}")
+    return lines
+
+
+@every_kind
+def test_work_is_as_recorded(kind: str) -> None:
+    assert describe_work(kind) == RECORDED[f"{kind}: work"]
+
+
+def report_by_other_parameters(kind: str) -> AuditReport:
+    """Return a report on two topics, two measures, and four runs, of which two are equal."""
+    audit = read_audit(kind, OTHER_PARAMETERS[kind])
+    submitted = {
+        run: {topic: rankings[topic] for topic in ("a", "c")} for run, rankings in runs(3, 3).items()
+    }
+    subject = subject_for(audit, judgments(3), submitted | {"copy": submitted["run1"]}, "nDCG@5 CAM(of=AP)")
+    report = audit.report(subject.about, trials_of(kind, subject, OTHER_PARAMETERS[kind]))
+    check_report(report)
+    return report
+
+
+@every_kind
+def test_other_parameters_give_the_recorded_report(kind: str) -> None:
+    report = report_by_other_parameters(kind)
+    assert recorded_reports.describe(report) == RECORDED[f"{kind}: other parameters"]
+
+
+def record_reports() -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines of the reports that these tests compare with the recording."""
+    for kind in KINDS:
+        audit, parameters = read_audit(kind, quick_parameters(kind)), quick_parameters(kind)
+        subjects = {"random runs": random_subject(kind, 1)} | {
+            name: subject_for(audit, *degenerate) for name, degenerate in DEGENERATE_SUBJECTS.items()
+        }
+        for name, subject in subjects.items():
+            sentences = list(audit.problems(subject))
+            results = {} if sentences else trials_of(kind, subject, parameters)
+            yield (
+                f"{kind}: {name}",
+                sentences or recorded_reports.describe(audit.report(subject.about, results)),
+            )
+        yield f"{kind}: work", describe_work(kind)
+        yield f"{kind}: other parameters", recorded_reports.describe(report_by_other_parameters(kind))
+
+
+if __name__ == "__main__":
+    recorded_reports.write(dict(record_reports()))

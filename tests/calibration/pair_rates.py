@@ -98,7 +98,10 @@ def _bootstrap(x: Floats, seed: int) -> int:
 def _margin(
     test: MarginTest, verdicts: frozenset[MarginVerdict], shift: float
 ) -> Callable[[Floats, int], int]:
-    """Count verdicts that are wrong, because the true difference is `shift` margins."""
+    """Return a function that counts wrong verdicts.
+
+    The true difference is `shift` times the margin, so each verdict in `verdicts` is wrong.
+    """
 
     def wrong(x: Floats, seed: int) -> int:
         margin = 0.5

@@ -74,8 +74,12 @@ class RankChangeResource(Resource):
     team: str = Field(description="team that submitted the run")
     name: str = Field(description="name of the file")
     tag: str = Field(description="tag of the run in its file, without control characters")
-    old_score: float | None = Field(None, description="score under the version `base`; null if it has none")
-    new_score: float | None = Field(None, description="score under the version `number`; null if it has none")
+    old_score: float | None = Field(
+        None, description="score under qrels version `base`; null if the submission has no such score"
+    )
+    new_score: float | None = Field(
+        None, description="score under qrels version `number`; null if the submission has no such score"
+    )
     old_rank: int | None = Field(
         None, description="rank under the version `base`, from 1; null if it has no score"
     )

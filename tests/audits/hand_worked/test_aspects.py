@@ -143,4 +143,14 @@ def test_report_equals_the_hand_worked_report() -> None:
             "tau(P@1,relevance,quality)": ASPECT_TAU,
         },
         tables=TABLES,
+        titles=[
+            "Highest means by P@1: r1 and r2 on relevance, 3 runs on quality",
+            "No two aggregates disagree on a pair of runs",
+            f"The best ranking found of topic 2 scores 0.00 by {MM}",
+            f"Median score of ideal rankings: highest for {CAM} (0.75), lowest for {MM} (0.50)",
+            "Median score of rankings by one sort key: highest for sum and 1 other (0.75), lowest for "
+            "squares and 2 others (0.25)",
+            f"Zero-aspect documents of the best runs: highest by {MM} (50.0%), lowest by {CAM} (0.0%)",
+            "Labels at the first ranks of the best runs: 0.50 by every measure",
+        ],
     )

@@ -135,4 +135,10 @@ def test_report_equals_the_hand_worked_report() -> None:
             f"tau_by_topic(P@2,{Q2})": MEAN["P@2"],
         },
         tables=TABLES,
+        titles=[
+            "P@1 and P@2 have tau 0.80 overall",
+            "P@1 and P@2 have tau 0.50 by topic",
+            "r3 moves most: rank 3.5 by P@1, 2.5 by P@2",
+            f"P@1 and {Q1} have tau 0.52 between two aspects; no pair has a lower tau",
+        ],
     )

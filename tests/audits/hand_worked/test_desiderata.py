@@ -205,6 +205,28 @@ def test_draws_cover_all_labels_and_factors() -> None:
     assert factors == {(factor, 1) for factor in range(2, 6)} | {(1, factor) for factor in range(2, 6)}
 
 
+def test_draws_follow_the_random_numbers_in_a_fixed_order() -> None:
+    """A seed gives the same instances in every release."""
+    drawn, plain = generator_of("desiderata", 8), generator_of("desiderata", 8)
+    for _ in range(10):
+        labels = [plain.integers(10, size=plain.integers(2, 4)).tolist()]
+        labels.append([int(plain.integers(10)) for _ in labels[0]])
+        factor, coin = plain.integers(2, 6), plain.integers(2)
+        original, scaled = CHECKS["D6_one_scale"].draw(drawn, 3)
+        assert [list(of_aspect) for of_aspect in original.labels] == labels
+        assert scaled.factors == ((factor, 1) if coin == 0 else (1, factor))
+    for _ in range(10):
+        number = plain.integers(2, 4)
+        ranked = [*(int(plain.integers(4)) for _ in range(number - 1)), int(plain.integers(1, 4))]
+        ranked = (
+            sorted(ranked, reverse=True) if plain.integers(2) == 1 else plain.permutation(ranked).tolist()
+        )
+        side, other = plain.integers(2), int(plain.integers(1, 10))
+        [instance] = CHECKS["D7"].draw(drawn, 3)
+        assert list(instance.labels[side]) == ranked
+        assert instance.labels[1 - side] == (other,) * number
+
+
 @pytest.mark.parametrize("name", ["D1", "D2", "D3"])
 def test_both_aspects_have_errors_equally_often(name: str) -> None:
     """Of 1000 errors, 500 +- 4 standard errors (15.8) are in the first aspect."""

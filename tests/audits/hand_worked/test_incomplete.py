@@ -4,6 +4,8 @@
 relevant to no subtopic, so it is in the stratum of the twelve non-relevant documents 1n01 to 1n12 and of 2g.
 """
 
+import pytest
+
 from support.data.audit_subjects import audited, lists, reported, subject_of, trials_of
 from support.data.expected_audits import (
     assert_numbers,
@@ -84,23 +86,24 @@ def test_report_equals_an_independent_sampler() -> None:
     assert report.undefined == report.warnings == ()
 
 
-def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> None:
+@pytest.mark.parametrize(("kind", "steps"), [("incomplete", "percents"), ("downsampling", "ratios")])
+def test_report_says_that_stored_repeats_removed_documents_from_the_pool(kind: str, steps: str) -> None:
     """Earlier releases removed unjudged documents, and the results that they stored have no key `pooled`."""
     subject = subject_of(qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS), lists(RANKINGS), "P@2 infAP")
-    parameters = {"percents": [100, 20], "repeats": 2}
-    trials = trials_of("incomplete", subject, parameters)
-    report = reported("incomplete", subject, parameters, trials)
+    parameters = {steps: [100, 20], "repeats": 2}
+    trials = trials_of(kind, subject, parameters)
+    report = reported(kind, subject, parameters, trials)
     assert report.warnings == ()
     for step in trials[1]:
         del step["pooled"]
-    stored = reported("incomplete", subject, parameters, trials)
+    stored = reported(kind, subject, parameters, trials)
     assert stored.tables == report.tables
     without = subject_of(qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS), lists(RANKINGS), "P@2")
     old = {
         n: [{**step, "pooled": False} for step in trial]
-        for n, trial in trials_of("incomplete", without, parameters).items()
+        for n, trial in trials_of(kind, without, parameters).items()
     }
-    assert reported("incomplete", without, parameters, old).warnings == ()
+    assert reported(kind, without, parameters, old).warnings == ()
     assert stored.warnings == (
         "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents from the pool "
         "together with their judgments. The measure is therefore underestimated; run the audit again",

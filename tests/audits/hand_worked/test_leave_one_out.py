@@ -133,6 +133,11 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
             "unexplained": 0,
         },
         tables=RUN_TABLES,
+        titles=[
+            "When left out, a run loses up to 1 of 4 ranks (two by P@2)",
+            "Whichever run is left out, tau with the original order is at least 0.55 (P@2)",
+            "A run alone contributes up to 3 judged documents (two, depth 2)",
+        ],
     )
 
 
@@ -226,6 +231,11 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
             "unexplained": 0,
         },
         tables=TEAM_TABLES,
+        titles=[
+            "When left out, a run loses up to 1 of 4 ranks (two by P@2)",
+            "Whichever team is left out, tau with the original order is at least 0.55 (P@2)",
+            "A team alone contributes up to 4 judged documents (Y, depth 2)",
+        ],
     )
 
 

@@ -124,4 +124,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         },
         tables=TABLES,
         warnings=["qrels has 4 topics and other has 3; only the 3 topics of both are compared."],
+        titles=[
+            "No run moves more than r1: from rank 1 to 3 by P@1",
+            "57.1% of the documents judged in both versions have the same label (relevance)",
+        ],
     )

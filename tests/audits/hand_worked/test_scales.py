@@ -150,6 +150,11 @@ def test_default_report_equals_a_computation_by_hand() -> None:
                 ],
             ),
         },
+        titles=[
+            "Pairs of runs that differ significantly by ranks (Nemenyi's test): 33.3% by P@4",
+            "Pairs of runs that differ significantly by means (max-T): 66.7% by P@4",
+            "Not significantly different from the best mean rank: 1 of 3 other runs by P@4",
+        ],
     )
     diagram = report.plots[-1]
     assert diagram.form == "critical_difference"

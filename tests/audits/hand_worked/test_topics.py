@@ -196,6 +196,14 @@ def test_report_equals_independent_draws() -> None:
             "zero_topics(P@10)": 1,
         },
         tables=expected_tables(rates, taus, (deviation, detectable, needed)),
+        titles=[
+            "With 5 topics, differences of 0.2 or more by P@10 have an extrapolated swap rate of at most 12%",
+            "The fitted swap rate of the smallest differences by P@10 is 23% with 1 topic, and 23% with 5 "
+            "(extrapolated)",
+            "Topics that reach a tau of 0.9: 1 selected for these runs or more than 2 random (mean tau) "
+            "by P@10",
+            "Topics 5, 3, 2 have the lowest median scores by P@10",
+        ],
     )
     # The smallest drawn difference is 0.1. Its fitted rate is 3/13 for every number of topics.
     assert [plot.title for plot in report.plots] == [

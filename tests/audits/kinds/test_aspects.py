@@ -182,6 +182,14 @@ def test_dominated_runs_are_not_on_the_front(table_3: AuditSubject) -> None:
     assert report.numbers["tau(nDCG,relevance,correctness)"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(("number", "named"), [(6, " and r6"), (7, ", r6 and 1 more")])
+def test_verdict_names_six_runs_of_the_front(number: int, named: str) -> None:
+    equal = {f"r{run}": RUNS["one"] for run in range(1, number + 1)}
+    report = report_of(subject_of(TABLE_3, equal, "nDCG", top=100))
+    assert report.verdict[0].startswith(f"nDCG: {number} of {number} runs are on the Pareto front")
+    assert f" r1, r2, r3, r4, r5{named}." in report.verdict[0]
+
+
 def test_aggregates_disagree_on_pairs_in_opposite_orders(table_3: AuditSubject) -> None:
     # CAM(nDCG) 0.907284 of run one > 0.905581 of two; MM(nDCG) 0.897809 < 0.903258
     report = report_of(table_3)

@@ -17,7 +17,7 @@ FEW = {"replicates": 500}
 X, Y, C = (0.90, 0.40, 0.70, 0.80, 0.55), (0.30, 0.10, 0.60, 0.35, 0.20), (0.32, 0.12, 0.55, 0.40, 0.18)
 
 
-def example() -> AuditSubject:
+def example(measures: str = "P@100") -> AuditSubject:
     """Return runs whose P@100 on five topics are X, Y and C."""
     topics = [str(number) for number in range(5)]
     documents = [f"d{number:03}" for number in range(200)]
@@ -29,7 +29,7 @@ def example() -> AuditSubject:
         }
         for name, shares in {"x": X, "y": Y, "c": C}.items()
     }
-    return subject_of(qrels, runs, "P@100")
+    return subject_of(qrels, runs, measures)
 
 
 def small_subject(measures: str = "AP nDCG@10 P@5") -> AuditSubject:
@@ -54,6 +54,20 @@ def test_two_of_three_pairs_differ_significantly() -> None:
     assert row["smallest"] == pytest.approx(0.67 - 0.314)  # x and c
     assert row["greatest"] == pytest.approx(0.314 - 0.31)  # c and y
     assert "2 of 3 pairs" in report.verdict[0]
+
+
+def test_verdict_ranks_measures_that_are_named_in_another_order() -> None:
+    """No pair differs by P@30, one by P@60 and two by P@100. The tables are in this order."""
+    report = audited("discriminative_power", example("P@30 P@60 P@100"), {"alpha": 0.05, "replicates": 1000})
+    assert report.table("measures").column("significant") == [0, 1, 2]
+    low, high = (report.table("agreement").column(end)[1] for end in ("low", "high"))
+    assert report.verdict[0] == (
+        "Of 3 pairs of runs, 2 (66.67%) differ significantly by P@100, the highest number, and 0 (0.00%) by "
+        "P@30, the lowest. The difference of P@100 and P@30 is 66.67 percentage points; its 95 per cent "
+        f"interval over samples of topics is {-high:.2f} to {-low:.2f}. It holds only for measures chosen "  # type: ignore[operator]
+        "beforehand."
+    )
+    assert [sentence.partition(":")[0] for sentence in report.verdict[1:]] == ["P@100", "P@60", "P@30"]
 
 
 def test_power_equals_library_result_with_the_same_seed() -> None:
@@ -142,6 +156,7 @@ def test_unsuitable_subjects_and_settings_are_refused() -> None:
     assert "only one topic" in one_topic
     [few] = problems("discriminative_power", small_subject(), {"replicates": 50})
     assert few == "50 replicates are too few for alpha 0.01: give 100 or more"
+    assert problems("discriminative_power", small_subject(), {"replicates": 100}) == []
     [small_alpha] = problems("discriminative_power", small_subject(), {"replicates": 50, "alpha": 1e-300})
     assert small_alpha == "50 replicates are too few for alpha 1e-300: give 1e+300 or more"
     [undefined] = problems("discriminative_power", small_subject("alpha_nDCG@20 AP"))

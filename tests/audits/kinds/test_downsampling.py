@@ -128,8 +128,16 @@ def test_report_warns_of_measures_that_do_not_use_the_aspect() -> None:
     assert warning not in audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings
 
 
-@pytest.mark.parametrize("parameters", [{"method": "stratified"}, {"method": "uniform"}, {"nested": True}])
-def test_removed_documents_stay_in_the_pool(parameters: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("downsampling", {"ratios": [50], "method": "stratified"}),
+        ("downsampling", {"ratios": [50], "method": "uniform"}),
+        ("downsampling", {"ratios": [50], "nested": True}),
+        ("incomplete", {"percents": [50]}),
+    ],
+)
+def test_removed_documents_stay_in_the_pool(kind: str, parameters: dict[str, object]) -> None:
     """A sample keeps one of the relevant documents a and b, so one run has it at rank 1 and the other at 2.
 
     infAP is 1 at rank 1. At rank 2 it is 1/2 + 1/2 * 1/2, because the pooled document at rank 1 counts half.
@@ -137,6 +145,6 @@ def test_removed_documents_stay_in_the_pool(parameters: dict[str, object]) -> No
     subject = subject_of(
         qrels_of({"1": {"a": 1, "b": 1}}), lists({"one": {"1": "ab"}, "two": {"1": "ba"}}), "infAP"
     )
-    report = audited("downsampling", subject, {"ratios": [50], "repeats": 3, **parameters})
+    report = audited(kind, subject, {"repeats": 3, **parameters})
     assert report.table("points").column("score") == [pytest.approx((1 + 3 / 4) / 2, abs=1e-4)]
     assert not any("infAP" in warning for warning in report.warnings)

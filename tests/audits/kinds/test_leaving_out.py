@@ -253,3 +253,27 @@ def test_unjudged_share_without_retrieved_documents_is_undefined() -> None:
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
     assert rows["none", 2] == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("judged", "depth"),
+    [
+        ([20, 14, 0], 2),  # the share drops most after rank 2, from 70%
+        ([4, 4, 2], 2),  # the only drop is 0.1
+        ([11, 10, 9], 2),  # all drops are smaller, and half of the documents are judged at rank 2
+        ([9, 9, 9], 1),  # less than half of the documents are judged
+    ],
+)
+def test_depth_of_the_pool_is_estimated_from_judged_shares_by_rank(judged: list[int], depth: int) -> None:
+    """Two equal runs rank three documents in each of 20 topics. judged: topics whose document is judged."""
+    ranking = {str(topic): [f"{topic}{rank}" for rank in "abc"] for topic in range(20)}
+    grades = {
+        topic: {document: 1 for document, number in zip(ranked, judged, strict=True) if int(topic) < number}
+        for topic, ranked in ranking.items()
+    }
+    subject = subject_of(
+        qrels_of({topic: grades[topic] or {"other": 0} for topic in grades}),
+        lists({"one": ranking, "two": ranking}),
+        "P@2",
+    )
+    assert audited("leave_one_run_out", subject, {"depths": [1, 3]}).numbers["pool_depth"] == depth

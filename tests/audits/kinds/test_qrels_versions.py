@@ -192,6 +192,18 @@ def test_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
     )
 
 
+RANKED = {"one": "ab", "two": "b"}
+
+
+@pytest.mark.parametrize("labels", [1000, 1001])
+def test_aspect_with_more_than_1000_labels_is_left_out(labels: int) -> None:
+    judged = {Aspect(name="many", labels=range(labels)): {"1": {"a": 1}, "2": {"a": 1}}}
+    runs = {name: {topic: ranked(*documents) for topic in "12"} for name, documents in RANKED.items()}
+    subject = subject_of(qrels_of(judged), runs, "P@1", other=qrels_of(judged))
+    lacking = "many: it has more than 1000 labels"
+    assert (lacking in audited("qrels_versions", subject).undefined) == (labels > 1000)
+
+
 def test_measure_of_other_aspects_is_left_out() -> None:
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
     report = report_of(subject_of(old, RUNS, "AP CAM(of=AP)", other=qrels_of({scale(2): NEW})))

@@ -109,7 +109,7 @@ def test_downsampling_names_the_first_step_and_tied_runs() -> None:
 
 
 def test_runs_that_lose_equally_many_ranks() -> None:
-    """Every run loses its relevant document and a rank when it is left out."""
+    """When it is left out, every run loses its only relevant document and two ranks."""
     qrels = qrels_of({topic: {"x": 1, "y": 1, "z": 1} for topic in TOPICS})
     firsts = {"a": "x", "b": "y", "c": "z"}
     runs = lists({run: {topic: [first, "u"] for topic in TOPICS} for run, first in firsts.items()})

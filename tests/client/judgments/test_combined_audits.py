@@ -17,6 +17,8 @@ qrels: [{file: q.txt, columns: [topic, _, document, relevance, quality]}]
 """
 SIZES = {"first": (8, 4), "second": (8, 5)}
 """Collection -> numbers of topics and of runs."""
+ASPECT_MEASURES = {"first": "nDCG@5 AP P@2", "second": "P@2 nDCG@5"}
+"""Collection -> measures of the audit `aspects`. AP is left out of sums, because the second lacks it."""
 
 
 def cupel(*arguments: Any, code: int = 0) -> Result:
@@ -46,9 +48,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, (name, (topics, runs)) in enumerate(SIZES.items()):
         write_collection(top / name, topics, runs, seed)
         files = [top / name / "c.yaml", *sorted((top / name).glob("run*.txt")), "--jobs", 1]
-        power = ("--replicates", 300, "--alpha", 0.1, "-m", "nDCG@5 P@2 AP")
+        power = ("--replicates", 300, "--alpha", 0.1, "-m", "P@2 nDCG@5 AP")
         cupel("audit", "discriminative_power", *files, *power, "--out", top / "power" / name)
-        cupel("audit", "aspects", *files, "-m", "nDCG@5", "--out", top / "aspects" / name)
+        cupel("audit", "aspects", *files, "-m", ASPECT_MEASURES[name], "--out", top / "aspects" / name)
     return top
 
 
@@ -69,20 +71,59 @@ def combined(folder: Path, kind: str, out: Path) -> dict[str, Any]:
     return report_of(out)
 
 
+def report_in(folder: Path) -> Any:
+    return json.loads((folder / "report.json").read_text())["report"]
+
+
 def test_powers_are_sums_of_pairs_of_the_same_collection(folder: Path, tmp_path: Path) -> None:
-    """4 and 5 runs have 6 and 10 pairs."""
+    """4 and 5 runs have 6 and 10 pairs. P@2 and AP are tied on the first collection."""
+    told = {"P@2": (1, 0), "nDCG@5": (3, 6), "AP": (1, 5)}
+    parts = [report_of(folder / "power" / name)["measures"] for name in SIZES]
+    assert told == {
+        text: tuple(row["significant"] for part in parts for row in part if row["measure"] == text)
+        for text in told
+    }
     whole = combined(folder, "power", tmp_path / "both")
-    parts = [report_of(folder / "power" / name) for name in SIZES]
-    for row in whole["measures"]:
-        of_parts = [next(r for r in part["measures"] if r["measure"] == row["measure"]) for part in parts]
-        assert row["pairs"] == 16 == sum(part["pairs"] for part in of_parts)
-        assert row["significant"] == sum(part["significant"] for part in of_parts)
-        assert row["percent"] == 100 * row["significant"] / 16
-        numbers = [[r["significant"] for r in part["measures"]] for part in parts]
-        assert row["highest"] == sum(
-            part["significant"] == max(of) for part, of in zip(of_parts, numbers, strict=True)
-        )
-    assert len(whole["collections"]) == 6
+    assert [tuple(row.values()) for row in whole["measures"]] == [
+        ("P@2", 100 * 1 / 16, 1, 16, 0, 2),
+        ("nDCG@5", 100 * 9 / 16, 9, 16, 2, 0),
+        ("AP", 100 * 6 / 16, 6, 16, 0, 1),
+    ]
+    assert [tuple(row.values()) for row in whole["collections"]] == [
+        (text, name, pytest.approx(100 * significant / pairs), significant, pairs)
+        for text, counts in told.items()
+        for name, significant, pairs in zip(SIZES, counts, (6, 10), strict=True)
+    ]
+    assert [(row["first"], row["second"], row["difference"]) for row in whole["differences"]] == [
+        ("P@2", "nDCG@5", -50.0),
+        ("P@2", "AP", -31.25),
+        ("nDCG@5", "AP", 18.75),
+    ]
+
+
+def test_verdict_states_each_power_and_the_interval_of_the_largest_difference(
+    folder: Path, tmp_path: Path
+) -> None:
+    whole = combined(folder, "power", tmp_path / "both")
+    low, high = (-whole["differences"][0][end] for end in ("high", "low"))  # P@2 is the first measure
+    by_test = "differ significantly by the paired bootstrap test at alpha 0.1, uncorrected."
+    report = report_in(tmp_path / "both")
+    assert report["verdict"] == [
+        "Of 16 pairs of runs of 2 collections, 9 (56.25%) differ significantly by nDCG@5, the highest "
+        "number, and 1 (6.25%) by P@2, the lowest. The difference of nDCG@5 and P@2 is 50.00 percentage "
+        f"points; its 95 per cent interval over samples of topics is {low:.2f} to {high:.2f}. It holds only "
+        "for measures chosen beforehand.",
+        f"nDCG@5: 9 of 16 pairs of runs (56.25%) {by_test} On 2 of 2 collections, no measure has a higher "
+        "power.",
+        f"AP: 6 of 16 pairs of runs (37.50%) {by_test} On 0 of 2 collections, no measure has a higher power.",
+        f"P@2: 1 of 16 pairs of runs (6.25%) {by_test} On 0 of 2 collections, no measure has a higher power.",
+    ]
+    assert report["numbers"] == {"power(P@2)": 6.25, "power(nDCG@5)": 56.25, "power(AP)": 37.5}
+    assert (report["actions"], report["warnings"], report["undefined"]) == ([], [], [])
+    # The bootstrap samples are shuffled in the same way in each run.
+    assert [round(row[end], 2) for row in whole["differences"] for end in ("low", "high")] == [
+        -84.26, -21.76, -57.16, -7.16, 2.09, 33.34,
+    ]  # fmt: skip
 
 
 def test_interval_adds_the_variances_of_independent_collections(folder: Path, tmp_path: Path) -> None:
@@ -102,19 +143,34 @@ def test_interval_adds_the_variances_of_independent_collections(folder: Path, tm
     variance = 2 * float(np.var(100 * (samples[row["first"]] - samples[row["second"]]) / 12))
     assert row["low"] <= row["difference"] <= row["high"]
     differences = report_of(tmp_path / "both")["differences"]
-    actions = json.loads((tmp_path / "both" / "report.json").read_text())["report"]["actions"]
-    assert bool(actions) == any(r["low"] <= 0 <= r["high"] for r in differences)
+    report = report_in(tmp_path / "both")
+    assert bool(report["actions"]) == any(r["low"] <= 0 <= r["high"] for r in differences)
+    low, high = differences[-1]["low"], differences[-1]["high"]
+    assert (differences[-1]["first"], differences[-1]["second"]) == ("nDCG@5", "AP")
+    tied = "and 2 (16.67%) by P@2 and AP, the lowest. The difference of nDCG@5 and AP is 33.33 percentage "
+    assert tied in report["verdict"][0]
+    assert f" is {low:.2f} to {high:.2f}" in report["verdict"][0]
+    assert (", and includes 0" in report["verdict"][0]) == (low <= 0)
     assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * variance**0.5, rel=0.15)
 
 
-def test_verdict_on_a_single_measure_compares_no_measures(folder: Path, tmp_path: Path) -> None:
-    for name in SIZES:
+def test_verdict_does_not_compare_equal_powers(folder: Path, tmp_path: Path) -> None:
+    """A topic has 12 documents, so AP and AP@12 are equal. P@2 is a measure of one collection only."""
+    for seed, (name, measures) in enumerate({"first": "AP P@2 AP@12", "second": "AP AP@12"}.items()):
         files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
-        power = ("--replicates", 300, "-m", "AP", "--out", tmp_path / "power" / name)
+        power = ("--replicates", 300, "-m", measures, "--seed", seed, "--out", tmp_path / "power" / name)
         cupel("audit", "discriminative_power", *files, *power)
-    combined(tmp_path, "power", tmp_path / "both")
-    [sentence] = json.loads((tmp_path / "both" / "report.json").read_text())["report"]["verdict"]
-    assert sentence.startswith("AP: ")
+    whole, report = combined(tmp_path, "power", tmp_path / "both"), report_in(tmp_path / "both")
+    assert json.loads((tmp_path / "both" / "report.json").read_text())["seed"] == 0
+    assert [sentence.partition(":")[0] for sentence in report["verdict"]] == ["AP", "AP@12"]
+    for sentence in report["verdict"]:
+        assert sentence.endswith(" On 2 of 2 collections, no measure has a higher power.")
+    assert [tuple(row.values()) for row in whole["differences"]] == [("AP", "AP@12", 0, 0, 0)]
+    assert report["undefined"] == ["power of P@2: it is undefined on a collection"]
+    assert report["actions"] == [
+        "Do not choose between measures by power alone. Where the interval of a difference includes 0, the "
+        "difference is not established. A measure with high power may still measure the wrong thing."
+    ]
 
 
 def test_tied_measures_are_named_together(folder: Path, tmp_path: Path) -> None:
@@ -151,18 +207,24 @@ def test_tied_measures_are_named_together(folder: Path, tmp_path: Path) -> None:
     )
 
 
-def test_audits_by_different_profiles_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_audits_by_different_profiles_or_depths_are_refused(folder: Path, tmp_path: Path) -> None:
     name = "second"
     files = [folder / name / "c.yaml", *sorted((folder / name).glob("run*.txt")), "--jobs", 1]
-    cupel("audit", "aspects", *files, "-m", "nDCG@5", "--profile", "trec_eval-9", "--out", tmp_path / name)
+    other = ("--profile", "trec_eval-9", "--depth", 5)
+    cupel("audit", "aspects", *files, "-m", "nDCG@5", *other, "--out", tmp_path / name)
     refused = cupel("audit", "combine", folder / "aspects" / "first", tmp_path / name, code=2).output
     assert "second differs from first in scoring profile: repeat it with the same scoring profile" in refused
+    assert "in depth: repeat it with the same depth" in refused.replace("\n", " ")
 
 
 def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path) -> None:
     whole = combined(folder, "aspects", tmp_path / "both")
     parts = [report_of(folder / "aspects" / name) for name in SIZES]
-    for row in whole["zero"]:
+    bounded = [f"{kind}(of={component})" for component in ("nDCG@5", "P@2") for kind in ("CAM", "MM")]
+    assert [row["measure"] for row in whole["bounds"]] == bounded
+    zero = [row for row in whole["zero"] if not row["measure"].startswith("all ")]
+    assert [row["measure"] for row in zero[::5]] == ["CAM(of=nDCG@5)", "CAM(of=P@5)"]
+    for row in zero:
         of_parts = [next(r for r in part["zero"] if r["measure"] == row["measure"]) for part in parts]
         for name in ("count", "documents"):
             assert row[name] == sum(part[name] for part in of_parts)
@@ -173,8 +235,10 @@ def test_documents_and_topics_of_aspects_are_summed(folder: Path, tmp_path: Path
         assert row["least"] == min(part["least"] for part in of_parts)
         assert row["topic"].split("/")[0] in SIZES
     assert next(iter(whole)) == "bounds"
-    assert len(whole["zero"]) == len(parts[0]["zero"]) > 0
-    assert len(whole["strategies"]) == sum(len(part["strategies"]) for part in parts)
+    assert len(whole["zero"]) == len(parts[1]["zero"]) > len(zero) == 10
+    assert len(whole["strategies"]) == sum(
+        row["measure"] in bounded for part in parts for row in part["strategies"]
+    )
 
 
 def test_result_does_not_depend_on_where_it_is_computed(folder: Path, tmp_path: Path) -> None:

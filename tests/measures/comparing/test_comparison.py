@@ -355,8 +355,17 @@ class TestMeasureSelection:
         )
         assert result.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
         assert result.unjudged_gaps == (UnjudgedGap("Unjudged@10", 2, 0, ("M",)),)
-        higher = {"M": scores()[:2, :3] + np.array([0, 0, 1]), "Unjudged@10": shares}
-        assert compare(["a", "b", "c"], ["1", "2"], higher, requests).unjudged_gaps == ()
+        # b has 0.1 more than a, which is not above UNJUDGED_GAP. c has no gap if it scores higher or is tied.
+        for shifts, gaps in (
+            ([0, 0, 1], ()),
+            ([0, -1, 0], result.unjudged_gaps),
+            ([0, 0, None], ()),
+        ):
+            columns = [
+                scores()[:2, 0 if shift is None else i] + (shift or 0) for i, shift in enumerate(shifts)
+            ]
+            values = {"M": np.stack(columns, axis=1), "Unjudged@10": shares}
+            assert compare(["a", "b", "c"], ["1", "2"], values, requests).unjudged_gaps == gaps
 
     def test_differences_by_aspect_are_reported_once(self) -> None:
         requests = [compared_measure(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]

@@ -72,6 +72,14 @@ class TestDefinition:
             assert result.error[place] == pytest.approx(stats.sem(scores[:, a] - scores[:, b]))
             assert result.difference[place] == pytest.approx(scores[:, a].mean() - scores[:, b].mean())
 
+    def test_intervals_are_differences_plus_and_minus_critical_errors(self) -> None:
+        result = max_t(made([0.4, 0.0, 0.1]), replicates=B)
+        assert result.differs.all()
+        assert (result.difference > 0).tolist() == [True, True, False]
+        low, high = result.intervals
+        assert low == pytest.approx(result.difference - result.critical * result.error)
+        assert high == pytest.approx(result.difference + result.critical * result.error)
+
     def test_critical_value_of_one_pair_is_near_the_t_quantile(self) -> None:
         result = max_t(np.random.default_rng(3).normal(size=(40, 2)), replicates=20_000)
         assert result.critical == pytest.approx(stats.t.ppf(0.975, 39), abs=0.05)

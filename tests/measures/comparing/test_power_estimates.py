@@ -86,13 +86,20 @@ def test_numbers_of_significant_pairs_equal_t_tests_of_each_sample() -> None:
     assert numbers.tolist() == expected
 
 
-def test_interval_of_a_difference_equals_the_hand_worked_interval() -> None:
-    """6 and 4 of 10 pairs differ by 20 percentage points. The samples differ by 10 k points, k = 0 to 40.
+@pytest.mark.parametrize(
+    ("significant", "low", "high"), [((60, 40), 1, 39), ((90, 0), 71, 100), ((0, 90), -100, -71)]
+)
+def test_interval_of_a_difference_equals_the_hand_worked_interval(
+    significant: tuple[int, int], low: float, high: float
+) -> None:
+    """The numbers of 100 pairs differ by k points in the samples, k = 0 to 40.
 
-    Their mean is 200, so the 2.5% and 97.5% quantiles of the deviations are -190 and 190.
+    Their mean is 20, so the 2.5% and 97.5% quantiles of the deviations are -19 and 19. No interval exceeds
+    100 points.
     """
-    interval = power_difference((6, 4), (list(range(41)), [0] * 41), 10)
-    assert (interval.value, interval.low, interval.high) == pytest.approx((20, -170, 210))
+    interval = power_difference(significant, (list(range(41)), [0] * 41), 100)
+    expected = (significant[0] - significant[1], low, high)
+    assert (interval.value, interval.low, interval.high) == pytest.approx(expected)
 
 
 def test_equal_numbers_of_pairs_on_each_sample_give_no_interval_width() -> None:

@@ -128,9 +128,9 @@ class TestContentExample:
 
         selected = select_documents(["adc", "bec"], TEXTS, label, {"1", "2"}, depth=1, batch=1)
         assert selected.documents == tuple(labelled_documents) == tuple("abdec")
-        assert (selected.depth, selected.missed, selected.share) == (3, frozenset(), 1.0)
+        assert (selected.depth, selected.missed) == (3, frozenset())
         missed = select_documents(["adc", "bec"], TEXTS, label, {"1", "elsewhere"}, depth=1, batch=1)
-        assert (missed.depth, missed.missed, missed.share) == (20, frozenset({"elsewhere"}), 1.0)
+        assert (missed.depth, missed.missed) == (20, frozenset({"elsewhere"}))
 
     def test_topics_are_selected_by_correlation_of_systems(self) -> None:
         novel = np.array([[1.0, 2, 3], [3, 2, 1], [1, 3, 2]])

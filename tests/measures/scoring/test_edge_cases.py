@@ -42,9 +42,10 @@ Grades = Mapping[str, tuple[int, int]]
 
 
 def collection(grades: Grades) -> Qrels:
-    """Return judgments of one topic by grades of relevance and ease.
+    """Return the judgments of one topic.
 
-    A document with a positive grade is relevant to subtopic s, and to a subtopic with no other document.
+    grades: for each document, its grades of relevance and ease. A document with a positive grade of relevance
+    is relevant to the subtopic s, which all share, and to a subtopic of its own.
     """
     return qrels_of(
         {

@@ -19,8 +19,12 @@ def assert_report(
     tables: Mapping[str, ExpectedTable],
     undefined: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    titles: Sequence[str] | None = None,
 ) -> None:
-    """Assert that the report has these sentences, numbers and tables, and no others."""
+    """Assert that the report has these sentences, numbers and tables, and no others.
+
+    titles: those of the plots (default: they are not compared).
+    """
     assert list(report.verdict) == list(verdict)
     assert dict(report.numbers) == pytest.approx(numbers, abs=1e-9)
     assert [table.name for table in report.tables] == list(tables)
@@ -31,3 +35,4 @@ def assert_report(
             assert list(cells) == pytest.approx(list(expected), abs=1e-9), name
     assert list(report.undefined) == list(undefined)
     assert list(report.warnings) == list(warnings)
+    assert titles is None or [plot.title for plot in report.plots] == list(titles)

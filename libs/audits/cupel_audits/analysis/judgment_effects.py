@@ -154,7 +154,7 @@ class _Pool:
             [(starts[:, None] + document).reshape(-1), np.repeat(starts + self.judged, len(known))]
         )
         subtopic = np.concatenate([np.tile(of_topic.subtopic, copies), np.tile(known, copies)])
-        best = np.full(copies * len(known), max(1, int(given.judgment.max(initial=1))))
+        best = np.full(copies * len(known), int(given.judgment.max(initial=1)))
         judgment = np.concatenate([np.tile(of_topic.judgment, copies), best])
         order = np.lexsort((subtopic, documents))
         columns = (column[order].astype(np.int32) for column in (documents, subtopic, judgment))

@@ -30,14 +30,6 @@ class SelectedDocuments:
     missed: frozenset[str]
     pool: int
 
-    @property
-    def share(self) -> float:
-        """Return the labelled documents as a share of the pool of depth 20.
-
-        The share is 0 for an empty pool.
-        """
-        return len(self.documents) / self.pool if self.pool else 0.0
-
 
 def select_documents(
     rankings: Sequence[Sequence[str]],

@@ -42,6 +42,7 @@ class FinishedAudit:
             "kind": self.data["kind"],
             "parameters": self.data["parameters"],
             "scoring profile": self.about.profile,
+            "depth": self.about.depth,
         }
 
 

@@ -231,7 +231,10 @@ def _is_listed(track: Any) -> ColumnElement[bool]:
 def _read_unscored(
     connection: Connection, track: Any, version: Any, measure: str
 ) -> tuple[UnscoredSubmission, ...]:
-    """Read the submissions of the board without a value, in the order of receipt."""
+    """Read the submissions without a value on the board, in order of receipt.
+
+    Each has the reason.
+    """
     query = select(submissions.c.id, submissions.c.team).where(_is_listed(track))
     query = query.order_by(submissions.c.received_at, submissions.c.id)
     if version is None:

@@ -1,7 +1,7 @@
 """Runs that are tables of scores in memory: topic, document and score."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import isnan
@@ -33,11 +33,13 @@ extension: Any = compiled
 class TableRun:
     """A run as a table of scores.
 
-    name: shown in findings, and the tag of the run. table: all ids are strings.
+    name: shown in findings, and the tag of the run. table: all ids are strings. notes: warnings about the
+    source of the table.
     """
 
     name: str
     table: Table
+    notes: Findings = field(default_factory=Findings)
 
     @cached_property
     def findings(self) -> Findings:
@@ -58,7 +60,9 @@ class TableRun:
         )
         run = read_run("".join(lines).encode(), name=self.name, depth=depth)
         listed = [replace(finding, line=None, column=None) for finding in run.findings.listed]
-        return replace(run, findings=Findings(listed, run.findings.totals))
+        findings = Findings(listed, run.findings.totals)
+        findings.extend(self.notes)
+        return replace(run, findings=findings)
 
     def join(self, qrels: Qrels, *, profile: Profile, depth: int | None = None) -> Joined:
         """Join the table with `qrels`, without writing it as text."""
@@ -68,7 +72,8 @@ class TableRun:
         if listed.refused:
             raise Refused(listed)
         joined = join_table(self.table, qrels, profile=profile, depth=depth)
-        return replace(joined, unknown_topics=listed.totals.get(EXTRA, 0))
+        unknown_topics = listed.totals.get(EXTRA, 0)
+        return replace(joined, unknown_topics=unknown_topics, notes=tuple(self.notes))
 
 
 def has_scores(scores: Mapping[str, float]) -> bool:

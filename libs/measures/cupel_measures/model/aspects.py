@@ -63,8 +63,8 @@ class Aspect:
     def index_from(self, rel: int) -> int:
         """Return the index of the worst label that reaches `rel`.
 
-        `rel` is a label where labels are integers, else a label index. The result is at least 0; it is the
-        number of labels if no label reaches `rel`.
+        `rel` is a label where labels are integers, else a label index. The result is at least 0; it is at
+        least the number of labels if no label reaches `rel`.
         """
         if not self.integer:
             return max(rel, 0)

@@ -107,6 +107,10 @@ def test_report_equals_the_hand_worked_report() -> None:
                 ],
             ),
         },
+        titles=[
+            "With 4 topics, E rho^2 is 0.89 and Phi is 0.76",
+            "Share of the variance of a score that is between runs: 44.4% by P@4",
+        ],
     )
     assert [plot.title for plot in report.plots] == [
         "With 4 topics, E rho^2 is 0.89 and Phi is 0.76",

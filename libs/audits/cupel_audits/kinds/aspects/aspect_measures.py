@@ -42,7 +42,8 @@ def find_families(subject: AuditSubject, weighting: str) -> tuple[tuple[AspectFa
 
     An aggregate is missing if it cannot be computed.
 
-    Each measure of one aspect is the component of a family, which consists of the aggregates in AGGREGATES.
+    Each measure of one aspect that is averaged over topics is the component of a family, which consists of
+    the aggregates in AGGREGATES.
     If the component is binary, TOMA uses `weighting`. A measure that is itself an aggregate is added to the
     family of its component.
     """

@@ -38,7 +38,10 @@ class TypicalValues:
 
     @property
     def replicates(self) -> int:
-        """Number of assignments of signs, excluding the observed signs."""
+        """Number of subsets, including empty ones.
+
+        The observed assignment of signs is not counted.
+        """
         return len(self.means) + self.empty
 
     def p_above(self, bound: float) -> float:

@@ -29,12 +29,12 @@ class UnjudgedGap:
 def unjudged_gaps(
     shares: Mapping[str, Sequence[float]], means: Mapping[str, Means], pairs: Sequence[Pair]
 ) -> Iterator[UnjudgedGap]:
-    """Yield the pairs with unequal shares of unjudged documents.
+    """Yield the pairs whose shares of unjudged documents differ by over UNJUDGED_GAP.
 
-    Only pairs are yielded where the system with more unjudged documents scores lower.
+    A pair is yielded only if the system with more unjudged documents scores lower by at least one measure.
 
-    shares: by the text of each `Unjudged` measure. means: of the measures that this `Unjudged` measure is
-    about.
+    shares: the share of every system, by the text of each `Unjudged` measure. means: the mean scores, by the
+    text of the `Unjudged` measure, then by the text of each measure that it belongs to.
     """
     for text, values in shares.items():
         for pair in pairs:

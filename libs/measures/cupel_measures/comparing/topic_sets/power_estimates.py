@@ -130,11 +130,11 @@ def power_difference(
     estimates the expected difference on samples of the same number of topics. The power is larger on
     bootstrap samples than on the topics themselves, because the samples vary more. Therefore the deviations
     of the samples are taken from their own mean, and the quantiles of these deviations are subtracted from
-    the difference.
+    the difference. The interval ends at -100 and 100, because no difference lies beyond.
     """
     value = 100.0 * (significant[0] - significant[1]) / pairs
     first, second = (np.asarray(numbers, dtype=np.int64) for numbers in by_sample)
     differences = 100.0 * (first - second) / pairs
     deviations = differences - mean(differences[:, None])
     below, above = np.quantile(deviations, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
-    return PowerDifference(value, value - above, value - below)
+    return PowerDifference(value, max(value - above, -100.0), min(value - below, 100.0))

@@ -106,7 +106,10 @@ class _RankChecker:
     scores: list[Floats] = field(default_factory=list)
 
     def add_block(self, names: list[str], documents: Documents, rank: Floats, line: Ints) -> None:
-        """Order the documents of some topics, given in file order."""
+        """Order the documents of each topic by score, and count their warnings.
+
+        The documents are given in the order of the file.
+        """
         heads = documents.offsets[:-1]
         first = line[heads]  # first line of each topic
         order = _in_order(documents)
