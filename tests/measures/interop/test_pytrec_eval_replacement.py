@@ -112,7 +112,7 @@ GOOD: dict[str, Any] = {
 }
 WRONG_ARGUMENTS = [
     *({"measures": measures} for measures in (["nap"], ["P@5"], "mm", [7], [["map"]], 5, {"prefs"}, [""])),
-    *({"query_relevance": judged} for judged in (None, [], {"1": 5}, {"1": ["a"]}, {1: {"a": 1}})),
+    *({"query_relevance": of} for of in (None, [], {"1": 5}, {"1": ["a"]}, {1: {"a": 1}})),
     *(
         {"query_relevance": {"1": of}}
         for of in ({5: 1}, {"a": 1.0}, {"a": "1"}, {"a": None}, {"a": 1, b"b": 1})
