@@ -19,7 +19,13 @@ from cupel_measures.evaluation.comparison_latex import comparison_latex
 from cupel_measures.evaluation.difference_marks import caption_of, labels_of, marks_of
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.evaluation.margin_comparison import MarginResult, margin_data
-from cupel_measures.evaluation.score_formats import ResultTable, format_html, format_markdown, format_text
+from cupel_measures.evaluation.score_formats import (
+    ResultTable,
+    format_html,
+    format_markdown,
+    format_text,
+    highest,
+)
 from cupel_measures.evaluation.test_titles import CORRECTED, TITLES
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
@@ -162,14 +168,19 @@ class ComparisonResult:
     def to_latex(self) -> str:
         """Return a LaTeX table (package booktabs).
 
-        It has a row per run and a column per measure. Marks show significant differences.
+        It has a row per run and a column per measure. Marks show significant differences. The highest mean
+        of each measure is in bold.
         """
         return "".join(f"{line}\n" for line in comparison_latex(self.compared, self.correction()))
 
     def to_markdown(self) -> str:
-        """Return the table of `table` in Markdown, followed by the notes."""
+        """Return the table of `table` in Markdown, followed by its caption and notes."""
         table = self.table()
         return format_markdown(table) + "".join(f"\n{note}\n" for note in (table.caption, *table.notes))
+
+    def to_html(self) -> str:
+        """Return the table of `table` in HTML, as a fragment to put in a page."""
+        return format_html(self.table())
 
     def table(self) -> ResultTable:
         """Return the means by run and measure, with marks of significant differences."""
@@ -181,14 +192,18 @@ class ComparisonResult:
         columns = ("run", *(item.measure.text for item in compared.measures))
         notes = tuple(self.printed_warnings(intervals=self.shows_intervals))
         return ResultTable(
-            columns=columns, rows=rows, caption=caption_of(compared, self.correction()), notes=notes
+            columns=columns,
+            rows=rows,
+            best=highest([mean.value for mean in item.means] for item in compared.measures),
+            caption=caption_of(compared, self.correction()),
+            notes=notes,
         )
 
     def __repr__(self) -> str:
         return format_text(self.table())
 
     def _repr_html_(self) -> str:
-        return format_html(self.table())
+        return self.to_html()
 
     def _uneven(self) -> Iterator[str]:
         uneven = self.compared.unjudged_gaps

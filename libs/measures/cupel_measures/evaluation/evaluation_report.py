@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.evaluation.exports.result_files import beir_result, mteb_result, tira_result
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
     ResultTable,
@@ -17,11 +18,13 @@ from cupel_measures.evaluation.score_formats import (
     format_latex,
     format_markdown,
     format_text,
+    highest,
 )
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
 from cupel_measures.inputs.run_inputs import RunInput
 from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
+from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import has_exact_values
 
 ALL = "all"
@@ -90,22 +93,15 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         return format_text(self.table())
 
     def _repr_html_(self) -> str:
-        return format_html(self.table())
+        return self.to_html()
 
     def table(self) -> ResultTable:
         """Return the scores as a table, best run first by the first measure."""
         ranked = [(name, run.means) for _, name, run in self.best_first()]
-        columns = list(zip(*(means for _, means in ranked), strict=True))
-        best = {
-            (row, column)
-            for column, values in enumerate(columns)
-            for row, value in enumerate(values)
-            if value == max(values) and len(values) > 1
-        }
         return ResultTable(
             columns=("run", *map(str, self.measures)),
             rows=tuple((name, *(f"{value:.4f}" for value in means)) for name, means in ranked),
-            best=frozenset(best),
+            best=highest(zip(*(means for _, means in ranked), strict=True)),
             caption=self.caption(),
             notes=tuple(self.remarks()),
         )
@@ -166,9 +162,43 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         """Return the ranked table in Markdown."""
         return format_markdown(self.table())
 
+    def to_html(self) -> str:
+        """Return the ranked table in HTML, as a fragment to put in a page."""
+        return format_html(self.table())
+
     def to_latex(self) -> str:
         """Return the ranked table in LaTeX (package booktabs), the best values in bold."""
         return format_latex(self.table())
+
+    def to_beir(self, run: str | None = None) -> dict[str, dict[str, float]]:
+        """Return the result of a run as BEIR reports it, such as {"ndcg": {"NDCG@10": 0.3}}.
+
+        run: may be omitted if there is only one. Raise ValueError if BEIR has no name for a measure; it has
+        nDCG, AP, R, P and RR with a cutoff.
+        """
+        return beir_result(self._only(run).means)
+
+    def to_mteb(self, run: str | None = None, *, task: str = "unnamed", split: str = "test") -> dict[str, Any]:
+        """Return the result of a run as a task result of MTEB, with fields such as ndcg_at_10.
+
+        run, ValueError: as in `to_beir`. task: name of the task. main_score is nDCG@10, or the first measure.
+        The revision of the data set is the digest of the judgments.
+        """
+        digest = qrels_digest(self.job.qrels)
+        return mteb_result(self._only(run).means, task=task, revision=digest, split=split)
+
+    def to_tira(self, run: str | None = None) -> str:
+        """Return the result of a run as an evaluation.prototext of TIRA.
+
+        run: may be omitted if there is only one.
+        """
+        return tira_result(self._only(run).means)
+
+    def _only(self, run: str | None) -> MeasureScores:
+        """Return the scores of a run, by default of the only run."""
+        if run is None and len(self) != 1:
+            raise ValueError(f"the format describes one run; choose one of {', '.join(self)}")
+        return self[next(iter(self)) if run is None else run]
 
     @cached_property
     def scored(self) -> dict[str, Scored]:
