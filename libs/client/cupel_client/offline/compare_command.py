@@ -19,7 +19,7 @@ from cupel_client.offline.closeness.same_system_comparison import (
     same_system_options,
 )
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
-from cupel_client.offline.input_files import run_names
+from cupel_client.offline.input_files import named_runs
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS
 from cupel_client.offline.presentation.comparison_tables import print_tables
@@ -146,7 +146,8 @@ def compare(
     if baselines and not same:
         raise click.UsageError("--baselines requires --same")
     choices = _checked(chosen)
-    names = run_names(runs)
+    named = named_runs(runs)
+    names, runs = [*named], tuple(named.values())
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
     margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)

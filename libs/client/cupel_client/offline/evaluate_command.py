@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, run_names
+from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, named_runs
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_output import EXPLAINING, PRINTERS
@@ -21,11 +21,11 @@ from cupel_measures.evaluation.scoring_plan import plan_scoring, texts_of
 from cupel_measures.explaining.explained_parts import ABOUT
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.inputs.judgment_sources import qrels as read_qrels
 from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Texts
 from cupel_measures.model.profiles import PROFILES
-from cupel_measures.reading.collection_files import Collection, collection_for
-from cupel_measures.reading.unreadable_files import unreadable
+from cupel_measures.reading.collection_files import Collection
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -126,7 +126,9 @@ def evaluate(
 ) -> None:
     """Score runs against qrels.
 
-    QRELS is a qrels file or a collection file. With --aspect, omit QRELS: all files are runs. Without -m, the
+    QRELS is a qrels file or a collection file. With --aspect, omit QRELS: all files are runs. A folder stands
+    for the runs in it, - for standard input, and irds:ID for a data set of ir_datasets. Files are in TREC
+    format, JSON, JSON Lines, CSV or TSV with a header, or Parquet; the content decides. Without -m, the
     measures are those of the collection, or a default set. A topic that is missing from a run scores as an
     empty ranking. An invalid run is refused with all its errors; the other runs are scored, and the exit code
     is 1. `cupel validate` reports all findings about a run.
@@ -146,7 +148,8 @@ def evaluate(
     over_run = average_over == "run"
     if parts and over_run:
         raise click.UsageError("--explain applies to means over all judged topics; omit --average-over run")
-    names = run_names(runs)
+    named = named_runs(runs)
+    names, runs = [*named], tuple(named.values())
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth, details=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
@@ -195,12 +198,9 @@ def read_judgments(
     if len(dict(aspects)) < len(aspects):
         raise click.UsageError("--aspect names two files for one aspect; use a collection file")
     try:
-        collection = collection_for(qrels, dict(aspects))
-        return collection if profile is None else replace(collection, profile=PROFILES[profile])
+        return read_qrels(dict(aspects) if qrels is None else qrels, profile=profile)
     except Refused as refused:
         findings = refused.findings
-    except OSError as problem:
-        findings = unreadable(problem, qrels or Path())
     _print_lines(findings, str(qrels or ""))
     if qrels is not None and len(first_row(qrels)) == 6 and any(map(looks_like_qrels, runs)):
         click.echo("QRELS and RUN seem to be swapped: give the qrels first, then the runs.", err=True)

@@ -49,8 +49,7 @@ def map_in_parallel(
     ahead = (time.process_time() - begin) / max(len(first), 1) * len(left)
     processes = min(jobs or _cores(), len(left)) if jobs or ahead > POOL_FROM else 1
     with _distributed(work, left, processes) as results:
-        screen = console(stderr=True)
-        if not screen.is_terminal or len(left) < 2:
+        if len(left) < 2 or not (screen := console(stderr=True)).is_terminal:
             return [*first, *results]
         from rich.progress import track  # imported late, because only a terminal needs it
 

@@ -18,6 +18,7 @@ from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Joined, Qrels, Ranking, Run
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.compression import Limits, Source, name_of, open_plain, plain_name, reopenable
+from cupel_measures.reading.content_formats import foreign
 from cupel_measures.reading.joins import join, join_text
 from cupel_measures.reading.lines.ir_metadata import metadata_of
 from cupel_measures.reading.lines.rank_checks import rank_rows
@@ -66,6 +67,7 @@ def read_run(
     if there is an error.
     """
     limits, name = limits or Limits(), name or name_of(source)
+    source = reopenable(source, limits)
     findings = Findings()
     try:
         with open_plain(source, limits) as stream:
@@ -73,6 +75,9 @@ def read_run(
     except Refused as refused:  # the archive cannot be opened
         findings.extend(refused.findings)
         raise Refused(findings) from None
+    other = foreign(source, "score", name, limits) if rows.findings.refused else None
+    if other is not None:
+        raise Refused(Findings([other], {other.code: 1}))
     ranking, reordered = rank_rows(rows, depth, name)
     metadata, problem = metadata_of(rows.comments, name)
     if problem:
@@ -108,10 +113,11 @@ def join_run(
     profile: Profile = DEFAULT,
     depth: int | None = None,
     limits: Limits | None = None,
+    name: str | None = None,
 ) -> Joined:
     """Join the run in `source` with `qrels`.
 
-    This is faster than `read_run` followed by `join`.
+    This is faster than `read_run` followed by `join`. name: for findings (default: that of the path).
 
     Raise Refused, with every finding of `read_run` and `check_against`, if there is an error.
     """
@@ -124,8 +130,8 @@ def join_run(
         joined = None
     if joined is not None:
         return joined
-    run = read_run(source, limits=limits, depth=depth)
-    topics = check_against(run, qrels.listed_topics, file=name_of(source))
+    run = read_run(source, name=name, limits=limits, depth=depth)
+    topics = check_against(run, qrels.listed_topics, file=name or name_of(source))
     if topics.refused:
         run.findings.extend(topics)
         raise Refused(run.findings)

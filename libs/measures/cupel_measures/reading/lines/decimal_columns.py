@@ -24,6 +24,12 @@ _EXACT = _U(1 << 53)
 _SPLITTER = 134217729.0  # 2^27 + 1 splits a double into two halves (Veltkamp)
 
 
+def decimal_comma(word: str) -> str:
+    """Return the end of a message about a decimal comma, empty for other words."""
+    is_decimal = re.fullmatch(r"[+-]?\d+,\d+([eE][+-]?\d+)?", word)
+    return f", with a decimal comma; write {word.replace(',', '.')}" if is_decimal else ""
+
+
 def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     """Return the value of each field, and the rows that are not numbers.
 
