@@ -101,9 +101,7 @@ def plot(result: ComparisonResult, measure: str | None = None, *, run: str | Non
     others = list(result.compared.systems[1:])
     if run not in others:
         raise KeyError(f"the run {run!r} is not compared with the baseline: {', '.join(others)}")
-    return draw(
-        _topic_plot(result, others.index(run), place), _topic_table(result, others.index(run), place)
-    )
+    return draw(_topic_plot(result, others.index(run), place), _topic_table(result, others.index(run), place))
 
 
 def _differences(result: ComparisonResult, place: int) -> tuple[Difference, ...]:
@@ -206,7 +204,9 @@ def _topic_differences(
     place = result.compared.measures.index(comparison)
     first, second = result.compared.pairs[pair]
     scores = [
-        compared_values((result.scored.scored[result.compared.systems[at]].values or ())[place], comparison.measure)
+        compared_values(
+            (result.scored.scored[result.compared.systems[at]].values or ())[place], comparison.measure
+        )
         for at in (first, second)
     ]
     differences = (scores[1] - scores[0]).tolist()
@@ -240,7 +240,11 @@ def _topic_table(result: ComparisonResult, pair: int, place: int = 0) -> ReportT
 def _topic_plot(result: ComparisonResult, pair: int, place: int = 0) -> Plot:
     baseline, run = result.pair(*result.compared.pairs[pair])
     topics, text = len(result.compared.topics), result.compared.measures[place].measure.text
-    which = "each topic" if topics <= MOST_TOPICS else f"the {MOST_TOPICS} topics where it is largest, of {topics}"
+    which = (
+        "each topic"
+        if topics <= MOST_TOPICS
+        else f"the {MOST_TOPICS} topics where it is largest, of {topics}"
+    )
     return Plot.bars(
         _topic_schema(result, pair, place),
         f"topics-{pair + 1}",

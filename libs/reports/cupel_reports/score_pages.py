@@ -8,6 +8,7 @@ import numpy as np
 
 from cupel_audits.report import (
     AuditReport,
+    Cell,
     Column,
     Heading,
     Plot,
@@ -116,7 +117,9 @@ def _ranking(scores: EvaluationReport) -> ReportTable:
         Column("run", "run"),
         *(Column(text, text) for text in map(str, scores.measures)),
     )
-    rows = tuple((rank, name, *run.means) for rank, name, run in scores.best_first())
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (rank, name, *run.means) for rank, name, run in scores.best_first()
+    )
     return ReportTable("scores", f"Runs by {scores.measures[0]}", columns, rows)
 
 

@@ -10,7 +10,8 @@ from cupel_measures.evaluation.score_formats import highest, in_latex, latex_row
 def comparison_latex(compared: ComparisonReport, correction: str) -> Iterator[str]:
     """Yield the lines of a table with a row per run and a column per measure.
 
-    Marks show significant differences. The highest means are bold. correction: how p-values were corrected, as the end of a sentence.
+    Marks show significant differences. The highest means are bold. correction: how p-values were corrected,
+    as the end of a sentence.
     """
     yield "% Requires \\usepackage{booktabs} and, for letters other than ASCII, \\usepackage[T1]{fontenc}."
     yield r"\begin{table}"

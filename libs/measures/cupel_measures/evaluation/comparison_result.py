@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cupel_measures.comparing.comparison import (
@@ -18,7 +19,9 @@ from cupel_measures.comparing.resampling import Interval
 from cupel_measures.evaluation.comparison_latex import comparison_latex
 from cupel_measures.evaluation.difference_marks import caption_of, labels_of, marks_of
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.exports.page_library import page_library
 from cupel_measures.evaluation.margin_comparison import MarginResult, margin_data
+from cupel_measures.evaluation.measure_names import MeasureText
 from cupel_measures.evaluation.score_formats import (
     ResultTable,
     format_html,
@@ -181,6 +184,23 @@ class ComparisonResult:
     def to_html(self) -> str:
         """Return the table of `table` in HTML, as a fragment to put in a page."""
         return format_html(self.table())
+
+    def plot(self, measure: MeasureText | None = None, *, run: str | None = None) -> Any:
+        """Draw the differences by one measure (default: the first), with their intervals.
+
+        run: draw the differences of this run from the baseline by topic instead. Notebooks show the result;
+        `save(path)` writes it as SVG. Raise ImportError, with what to install, if cupel-reports is missing.
+        """
+        pages = page_library("comparison_pages")
+        return pages.plot(self, self.scored.canonical(measure), run=run)
+
+    def page(self, path: str | Path) -> None:
+        """Write a page with means, differences with intervals, and bars of differences by topic.
+
+        It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
+        """
+        text = page_library("comparison_pages").page(self)
+        Path(path).write_text(text, encoding="utf-8")
 
     def table(self) -> ResultTable:
         """Return the means by run and measure, with marks of significant differences."""

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import click
 
 from cupel_client.output import printable
-from cupel_measures.evaluation.comparison_result import ComparisonResult
-from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.evaluation.exports.page_library import missing_packages
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class WritesPage(Protocol):
+    """A result that can be written as a page."""
+
+    def page(self, path: str | Path) -> None: ...
 
 
 class PageFile(click.Path):
@@ -35,7 +39,9 @@ class PageFile(click.Path):
             self.fail(f"there is no folder {printable(str(path.parent))!r}", param, ctx)
         if missing := missing_packages():
             packages = " ".join(missing)
-            self.fail(f"a page needs packages that are not installed; run: pip install {packages}", param, ctx)
+            self.fail(
+                f"a page needs packages that are not installed; run: pip install {packages}", param, ctx
+            )
         return path
 
 
@@ -49,7 +55,7 @@ def page_option(command: _Command) -> _Command:
     )(command)
 
 
-def write_page(path: Path | None, result: EvaluationReport | ComparisonResult) -> None:
+def write_page(path: Path | None, result: WritesPage) -> None:
     """Write the page of a result and print its name, if --out is given."""
     if path is None:
         return

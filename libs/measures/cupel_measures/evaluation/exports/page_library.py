@@ -23,5 +23,7 @@ def page_library(module: str) -> Any:
     """Return a module of cupel-reports. Raise ImportError, with what to install, if it is missing."""
     if missing := missing_packages():
         packages = " ".join(missing)
-        raise ImportError(f"plots and pages need packages that are not installed; run: pip install {packages}")
+        raise ImportError(
+            f"plots and pages need packages that are not installed; run: pip install {packages}"
+        )
     return import_module(f"cupel_reports.{module}")
