@@ -24,15 +24,18 @@ LINES_AT_ONCE = 1000
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def format_option(*more: str) -> Callable[[_Command], _Command]:
-    """Return the option --format, with FORMATS and `more`."""
+def format_option(*more: str, notes: str = "") -> Callable[[_Command], _Command]:
+    """Return the option --format, with FORMATS and `more`.
+
+    notes: on the formats, for the help.
+    """
     return click.option(
         "--format",
         "form",
         type=click.Choice((*FORMATS, *more)),
         default="table",
         show_default=True,
-        help="Output format.",
+        help=f"Output format.{notes}",
     )
 
 

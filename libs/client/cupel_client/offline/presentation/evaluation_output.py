@@ -9,7 +9,7 @@ import numpy as np
 
 from cupel_client.offline.presentation.evaluation_json import print_json
 from cupel_client.offline.presentation.score_tables import print_tables
-from cupel_client.output import write_csv, write_lines
+from cupel_client.output import write_csv, write_json, write_lines
 from cupel_measures.catalogue.parser import Measure
 from cupel_measures.evaluation.evaluation_report import ALL, EvaluationReport
 from cupel_measures.grammar.trec_names import trec_name
@@ -94,7 +94,18 @@ PRINTERS: dict[str, Callable[[EvaluationReport], None]] = {
     "jsonl": _print_jsonl,
     "csv": _print_csv,
     "trec_eval": _print_trec_eval,
+    "latex": lambda report: click.echo(report.to_latex(), nl=False),
+    "markdown": lambda report: click.echo(report.to_markdown(), nl=False),
+    "html": lambda report: click.echo(report.to_html()),
+    "beir": lambda report: write_json(report.to_beir()),
+    "mteb": lambda report: write_json(report.to_mteb(task=report.name)),
+    "tira": lambda report: click.echo(report.to_tira(), nl=False),
 }
+
+BY_TOPIC = ("table", "json", "jsonl", "csv", "trec_eval")
+"""Formats that can contain values by topic."""
+OF_ONE_RUN = ("beir", "mteb", "tira")
+"""Formats that describe one run."""
 
 EXPLAINING = ("table", "json")
 """Formats that can contain explanations."""
