@@ -22,7 +22,13 @@ from support.patience import seconds
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
     path
-    for pattern in ("README.md", "libs/*/README.md", "libs/*/RECIPES.md", "services/*/README.md")
+    for pattern in (
+        "README.md",
+        "libs/*/README.md",
+        "libs/*/RECIPES.md",
+        "libs/*/INPUTS.md",
+        "services/*/README.md",
+    )
     for path in ROOT.glob(pattern)
 )
 

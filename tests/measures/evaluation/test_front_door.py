@@ -215,7 +215,7 @@ class TestComparison:
         assert (row["run"], row["baseline"], row["significant"]) == ("good", "base", True)
         assert row["margin_verdict"] == "better"
         assert "+" in repr(result)
-        assert "$1.0000^{+}$" in result.to_latex()
+        assert r"$\mathbf{1.0000}^{+}$" in result.to_latex()
         reverse = cupel.compare(cupel.evaluate(qrels, runs, "AP"), baseline="good")
         assert reverse.as_data()["baseline"] == "good"
 
