@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.evaluation.run_checks import warnings_of
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
     ResultTable,
@@ -220,6 +221,8 @@ class EvaluationReport(Mapping[str, MeasureScores]):
 
     def remarks(self) -> Iterator[str]:
         """Yield notes on the interpretation of the scores."""
+        checks = {name: run.checks for name, run in self.scored.items() if run.checks is not None}
+        yield from warnings_of(checks, self.measures)
         missing = [run.missing for run in self.scored.values() if run.missing]
         if missing:
             runs = "1 run lacks" if len(missing) == 1 else f"{len(missing)} runs lack"
