@@ -157,7 +157,7 @@ class Effects:
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
     """Return the topics of `run` whose ranking depends on the profile.
 
-    Rankings are compared to `depth` documents.
+    For single precision, only the first `depth` documents of each topic are compared.
 
     Documents with equal ranks have no order by rank, so they do not count as a difference.
     """
