@@ -7,7 +7,7 @@ from typing import Any
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.inputs.table_sources import table_of
 from cupel_measures.inputs.topic_tables import ID_TWICE, Table
-from cupel_measures.reading.column_names import Content
+from cupel_measures.reading.column_names import Content, is_header
 
 NOT_JSON = declare(
     "json-syntax",
@@ -103,8 +103,8 @@ def _check_shape(value: Any, name: str) -> None:
     else:
         parts = [*value.values()]
         levels = {type(part) for part in parts}
-        if levels - {dict} and levels != {list}:
-            problem = "the values of the object are neither objects (documents) nor lists (columns)"
+        if levels - {dict} and not (levels == {list} and is_header([*value])):
+            problem = "the values of the object are neither objects (documents) nor named columns"
         elif levels == {dict} and any(isinstance(deep, dict) for part in parts for deep in part.values()):
             problem = "the objects are nested three deep; for several runs, write a file for each"
     if problem is not None:
