@@ -24,15 +24,18 @@ LINES_AT_ONCE = 1000
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def format_option(*more: str) -> Callable[[_Command], _Command]:
-    """Return the option --format, with FORMATS and `more`."""
+def format_option(*more: str, notes: str = "") -> Callable[[_Command], _Command]:
+    """Return the option --format, with FORMATS and `more`.
+
+    notes: on the formats, for the help.
+    """
     return click.option(
         "--format",
         "form",
         type=click.Choice((*FORMATS, *more)),
         default="table",
         show_default=True,
-        help="Output format.",
+        help=f"Output format.{notes}",
     )
 
 
@@ -103,7 +106,12 @@ def write_json(value: Any) -> None:
 def write_jsonl(rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object per line, with numbers in full precision."""
     encode = json.JSONEncoder(ensure_ascii=False).encode
-    lines = (encode(row) + "\n" for row in rows)
+    write_lines(encode(row) + "\n" for row in rows)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines, which end with a newline, in blocks."""
+    lines = iter(lines)
     while block := "".join(islice(lines, LINES_AT_ONCE)):
         sys.stdout.write(block)
     sys.stdout.flush()

@@ -13,16 +13,16 @@ def marks_of(compared: ComparisonReport, comparison: MeasureComparison, place: i
     """
     pairs = [pair for pair in comparison.differences if pair.significant]
     if not compared.choices.all_pairs:
-        return ["+" if _is_higher(compared, pair) else "-" for pair in pairs if pair.second == place]
+        return ["+" if is_higher(compared, pair) else "-" for pair in pairs if pair.second == place]
     lower = [
         pair.first if pair.second == place else pair.second
         for pair in pairs
-        if place == (pair.second if _is_higher(compared, pair) else pair.first)
+        if place == (pair.second if is_higher(compared, pair) else pair.first)
     ]
     return [letters(other) for other in sorted(lower)]
 
 
-def _is_higher(compared: ComparisonReport, pair: Difference) -> bool:
+def is_higher(compared: ComparisonReport, pair: Difference) -> bool:
     """Return whether the second run is better.
 
     Mean ranks decide if the test compares them.

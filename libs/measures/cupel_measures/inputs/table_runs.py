@@ -77,9 +77,9 @@ class TableRun:
 
 
 def has_scores(scores: Mapping[str, float]) -> bool:
-    """Return whether all ids of a dictionary are strings, and all scores floats or ints other than NaN.
+    """Return whether all ids are strings, and all scores floats or ints.
 
-    False can also mean that the ids or scores are of a subclass.
+    False for NaN. False can also mean that the ids or scores are of a subclass.
     """
     if extension is not None:
         return bool(extension.has_scores(scores))
@@ -114,9 +114,10 @@ def join_table(table: Table, qrels: Qrels, *, profile: Profile, depth: int | Non
 
 
 def _hits(scores: Mapping[str, float], pool: Mapping[str, int], single: bool) -> NDArray[np.int32]:
-    """Return the documents of the pool that a topic retrieves: int32[4, hits], by ascending rank.
+    """Return the documents of the pool that a topic retrieves: int32[4, hits].
 
-    The rows are index, rank, and first and last rank of the tie group. single: compare 32-bit floats.
+    They are ordered by rank. The rows are index, rank, and first and last rank of the tie group. single:
+    compare 32-bit floats.
     """
     if extension is not None and isinstance(scores, dict) and isinstance(pool, dict):
         columns = extension.hits(scores, pool, single)

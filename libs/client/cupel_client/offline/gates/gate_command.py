@@ -1,5 +1,6 @@
 """`cupel gate`: pass or fail a run against a baseline."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +16,7 @@ from cupel_client.offline.gates.gate_output import (
 )
 from cupel_client.offline.input_files import InputFile, run_names
 from cupel_client.offline.presentation import finding_lines
+from cupel_client.output import discard_output
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.evaluation.gates.gate import gate as judge_run
 from cupel_measures.evaluation.gates.gate import gates as judge_by_file
@@ -173,11 +175,20 @@ def gate(
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None
     write_gate_files(report, junit, summary)
-    print_report(report, form)
+    _print_to_pipe(report, form)
     print_gate_warnings(report)
     if annotate:
         print_annotations(report)
     raise click.exceptions.Exit(report.exit_code)
+
+
+def _print_to_pipe(report: GateReport, form: str) -> None:
+    """Print a report. A closed pipe (`| head`) must not change the exit code."""
+    try:
+        print_report(report, form)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich raises SystemExit(1) for a closed pipe
+        discard_output()
 
 
 def _by_options(
