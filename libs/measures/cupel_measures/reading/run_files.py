@@ -92,6 +92,8 @@ def read_run(
 
 def _of_file(findings: Findings, name: str | None) -> Findings:
     """Return findings that all name a file."""
+    if name is None or all(finding.file for finding in findings):
+        return findings
     listed = [replace(finding, file=finding.file or name) for finding in findings]
     return Findings(listed, findings.totals)
 
