@@ -1,8 +1,8 @@
 """Tests of runs and judgments in data frames and other named columns."""
 
-from dataclasses from importlib import import_module
+from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
-import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
