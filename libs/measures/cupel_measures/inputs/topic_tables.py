@@ -24,7 +24,7 @@ NOT_AN_ID = declare(
     "id-type",
     "error",
     "a topic or document id is neither a string nor a whole number",
-    "convert ids to strings; missing values are no ids",
+    "convert ids to strings; a missing value is not an id",
 )
 ID_TWICE = declare(
     "id-twice",
@@ -53,7 +53,7 @@ def nesting(source: Any) -> int:
 def check_table(table: Table, content: Content, name: str, code: str) -> Findings:
     """Return an error for each invalid id and each value that is no number.
 
-    code: of the errors about values.
+    code: the code of errors about values.
     """
     findings = Findings()
     for topic, values in table.items():

@@ -77,7 +77,7 @@ undecided, no worse, better.
     "--measures",
     multiple=True,
     metavar="MEASURES",
-    help="Measures, separated by spaces. Each one is a gate.",
+    help="Measures, separated by spaces or commas. Each one is a gate.",
 )
 @click.option(
     "--max-drop",
@@ -98,14 +98,15 @@ undecided, no worse, better.
     type=int,
     default=MIN_TOPICS,
     show_default=True,
-    help="With fewer compared topics, the verdict is undecided.",
+    help="Smallest number of compared topics. With fewer, the verdict is undecided.",
 )
 @click.option(
     "--max-unjudged",
     type=float,
     default=MAX_UNJUDGED,
     show_default=True,
-    help="Share of unjudged documents up to which they cannot make the verdict undecided.",
+    help="Accepted share of the first ten documents of one run that are unjudged and not among the first "
+    "ten of the other. With a larger share, the verdict is undecided if it depends on their labels.",
 )
 @click.option(
     "--gates",
@@ -155,9 +156,9 @@ def gate(
 ) -> None:
     """Pass or fail a run against a baseline.
 
-    The verdict on RUN is better, no worse, worse or undecided. A run that is not significantly worse does not
-    pass for this reason: it passes if a loss of --max-drop or more is ruled out. Each gate is tested at
-    --alpha, without correction for several gates. All gates must pass, so this makes passing no easier.
+    The verdict on RUN is better, no worse, worse or undecided. RUN passes if a loss of --max-drop or more is
+    ruled out. It is not enough that RUN is not significantly worse. Each gate is tested at --alpha, without
+    correction for several gates. All gates must pass, so this makes passing no easier.
 
     \b
     Examples:
