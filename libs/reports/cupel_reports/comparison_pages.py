@@ -57,10 +57,11 @@ class TopicDifferenceRow:
 
 
 def page(result: ComparisonResult, *, name: str | None = None) -> str:
-    """Return the page of a comparison as HTML: means, differences with intervals, bars by topic.
+    """Return the page of a comparison as HTML.
 
-    name: of the judgments, for the heading (default: that of the scores). The page loads nothing from the
-    network. The same comparison gives the same page.
+    It has means, differences with intervals, and bars by topic. name: of the judgments, for the heading
+    (default: that of the scores). The page loads nothing from the network. The same comparison gives the same
+    page.
     """
     places = range(len(result.compared.measures))
     topic_tables = [_topic_table(result, pair) for pair in _drawn_pairs(result)]
@@ -89,9 +90,9 @@ def page(result: ComparisonResult, *, name: str | None = None) -> str:
 
 
 def plot(result: ComparisonResult, measure: str | None = None, *, run: str | None = None) -> Any:
-    """Draw the differences by one measure (default: the first), with their intervals.
+    """Draw the differences by one measure, with their intervals.
 
-    run: draw the differences of this run from the baseline by topic instead.
+    measure: default: the first one. run: draw the differences of this run from the baseline by topic instead.
     """
     from cupel_reports.drawings import draw  # imported late, because it needs the packages of figures
 
@@ -162,22 +163,22 @@ def _pair_schema(result: ComparisonResult, place: int) -> TableSchema[Difference
 
 
 def _pair_table(result: ComparisonResult, place: int) -> ReportTable:
-    text, names = result.compared.measures[place].measure.text, DifferenceRow.__dataclass_fields__
-    hidden = () if result.shows_intervals else ("low", "high")
+    text = result.compared.measures[place].measure.text
     records = [row for row in result.records() if row["aspect"] is None and row["measure"] == text]
-    rows = [
-        DifferenceRow(
-            **{name: row.get(name) for name in names if name != "pair" and name not in hidden},  # type: ignore[arg-type]
-            **dict.fromkeys(hidden),  # type: ignore[arg-type]
-            pair=label,
-        )
-        for label, row in zip(_pair_labels(result), records, strict=True)
-    ]
+    hidden: dict[str, Any] = {} if result.shows_intervals else {"low": None, "high": None}
+    names = DifferenceRow.__dataclass_fields__.keys() - {"pair"}
+    rows = []
+    for label, record in zip(_pair_labels(result), records, strict=True):
+        cells: dict[str, Any] = {name: record.get(name) for name in names} | hidden
+        rows.append(DifferenceRow(pair=label, **cells))
     return _pair_schema(result, place).table(rows)
 
 
 def _pair_labels(result: ComparisonResult) -> list[str]:
-    """Return a label for each pair: the names of its runs, or their letters if names are long."""
+    """Return a label for each pair: the names of its runs.
+
+    The labels have the letters of the runs instead if names are long.
+    """
     pairs = result.compared.pairs
     labels = [f"{run} − {baseline}" for baseline, run in (result.pair(*pair) for pair in pairs)]
     if max(map(len, labels)) <= LONGEST_LABEL:
@@ -237,7 +238,10 @@ def _topic_schema(result: ComparisonResult, pair: int, place: int) -> TableSchem
 
 
 def _topic_table(result: ComparisonResult, pair: int, place: int = 0) -> ReportTable:
-    """Return the differences of a pair on the topics where they are largest, the highest first."""
+    """Return the differences of a pair on the topics where they are largest.
+
+    The highest come first.
+    """
     measures = result.compared.measures
     ordered = dict.fromkeys([place, *range(len(measures))])
     columns = [_topic_differences(result, measures[at], pair) for at in ordered]
@@ -274,7 +278,7 @@ def _topic_rows(result: ComparisonResult) -> int:
 
 
 def _all_topics(result: ComparisonResult) -> Iterator[ReportTable]:
-    """Yield the table of the differences of all pairs by all measures, unless it is too long."""
+    """Yield the table of all differences by topic, unless it is too long."""
     if _topic_rows(result) > MOST_ROWS:
         return
     names = ("measure", "run", "baseline", "topic", "difference")

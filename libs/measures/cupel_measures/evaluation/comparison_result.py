@@ -186,16 +186,17 @@ class ComparisonResult:
         return format_html(self.table())
 
     def plot(self, measure: MeasureText | None = None, *, run: str | None = None) -> Any:
-        """Draw the differences by one measure (default: the first), with their intervals.
+        """Draw the differences by one measure, with their intervals.
 
-        run: draw the differences of this run from the baseline by topic instead. Notebooks show the result;
-        `save(path)` writes it as SVG. Raise ImportError, with what to install, if cupel-reports is missing.
+        measure: default: the first one. run: draw the differences of this run from the baseline by topic
+        instead. Notebooks show the result; `save(path)` writes it as SVG. Raise ImportError, with what to
+        install, if cupel-reports is missing.
         """
         pages = page_library("comparison_pages")
         return pages.plot(self, self.scored.canonical(measure), run=run)
 
     def page(self, path: str | Path) -> None:
-        """Write a page with means, differences with intervals, and bars of differences by topic.
+        """Write a page with means, differences, their intervals, and bars by topic.
 
         It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
         """

@@ -176,20 +176,20 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         return format_latex(self.table())
 
     def to_beir(self, run: str | None = None) -> dict[str, dict[str, float]]:
-        """Return the result of a run as BEIR reports it, such as {"ndcg": {"NDCG@10": 0.3}}.
+        """Return the result of a run as BEIR reports it.
 
-        run: may be omitted if there is only one. Raise ValueError if BEIR has no name for a measure; it has
-        nDCG, AP, R, P and RR with a cutoff.
+        An example is {"ndcg": {"NDCG@10": 0.3}}. run: may be omitted if there is only one. Raise ValueError
+        if BEIR has no name for a measure; it has nDCG, AP, R, P and RR with a cutoff.
         """
         return beir_result(self._only(run).means)
 
     def to_mteb(
         self, run: str | None = None, *, task: str = "unnamed", split: str = "test"
     ) -> dict[str, Any]:
-        """Return the result of a run as a task result of MTEB, with fields such as ndcg_at_10.
+        """Return the result of a run as a task result of MTEB.
 
-        run, ValueError: as in `to_beir`. task: name of the task. main_score is nDCG@10, or the first measure.
-        The revision of the data set is the digest of the judgments.
+        It has fields such as ndcg_at_10. run, ValueError: as in `to_beir`. task: name of the task. main_score
+        is nDCG@10, or the first measure. The revision of the data set is the digest of the judgments.
         """
         digest = qrels_digest(self.job.qrels)
         return mteb_result(self._only(run).means, task=task, revision=digest, split=split)
@@ -202,16 +202,16 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         return tira_result(self._only(run).means)
 
     def plot(self, measure: MeasureText | None = None) -> Any:
-        """Draw the scores of the runs by one measure (default: the first), with 95% intervals.
+        """Draw the scores of the runs by one measure, with 95% intervals.
 
-        Notebooks show the result; `save(path)` writes it as SVG. Raise ImportError, with what to install, if
-        cupel-reports is missing.
+        measure: default: the first one. Notebooks show the result; `save(path)` writes it as SVG. Raise
+        ImportError, with what to install, if cupel-reports is missing.
         """
         pages = page_library("score_pages")
         return pages.plot(self, self.canonical(measure))
 
     def page(self, path: str | Path) -> None:
-        """Write a page with the ranked table, bars with intervals, and the values by topic.
+        """Write a page with the ranked table, bars, and the values by topic.
 
         It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
         """
