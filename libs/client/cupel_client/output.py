@@ -106,7 +106,12 @@ def write_json(value: Any) -> None:
 def write_jsonl(rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object per line, with numbers in full precision."""
     encode = json.JSONEncoder(ensure_ascii=False).encode
-    lines = (encode(row) + "\n" for row in rows)
+    write_lines(encode(row) + "\n" for row in rows)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines, which end with a newline, in blocks."""
+    lines = iter(lines)
     while block := "".join(islice(lines, LINES_AT_ONCE)):
         sys.stdout.write(block)
     sys.stdout.flush()

@@ -82,6 +82,13 @@ def test_github_actions_template(folder: Path, change: Change, exit_code: int, l
     assert len(list(ElementTree.parse(folder / artifact["with"]["path"]).iter("testcase"))) == 4
 
 
+def test_closed_pipe_keeps_the_exit_code(folder: Path) -> None:
+    checkout(folder, put_unjudged_first)
+    command = "set +e; cupel gate --gates cupel-gates.yaml results.txt | true; exit ${PIPESTATUS[0]}"
+    done = run_step(command, folder)
+    assert done.returncode == 3, done.stderr
+
+
 @pytest.mark.parametrize(("change", "exit_code", "level"), CASES)
 def test_gitlab_template(folder: Path, change: Change, exit_code: int, level: str) -> None:
     checkout(folder, change)

@@ -97,6 +97,19 @@ CANONICAL = {
     "Compat(normalize=False,p=0.8)": "Compat(p=0.8,normalize=False)",
     "Accuracy(rel=2)@10": "Accuracy(rel=2)@10",
     "Q-measure@10": "Q@10",
+    # any case, and names of trec_eval with @
+    "map@10": "AP@10",
+    "Map(rel=2)@10": "AP(rel=2)@10",
+    "ndcg@10": "nDCG@10",
+    "NdCg(dcg=exp-log2)@10": "nDCG(dcg=exp-log2)@10",
+    "mrr@10": "RR@10",
+    "p@5": "P@5",
+    "precision@5": "P@5",
+    "recall@100": "R@100",
+    "RECALL@100": "R@100",
+    "recip_rank@10": "RR@10",
+    "ndcg_cut@10": "nDCG@10",
+    "CAM(of=ndcg@10)": "CAM(of=nDCG@10)",
 }
 
 
@@ -114,7 +127,9 @@ REJECTED = {
     "P": "P requires cutoff, for example P@10",
     "IPrec": "IPrec requires recall, for example IPrec@0.1",
     "CAM": "CAM requires of, for example CAM(of=nDCG@10)",
-    "ndcg@10": "did you mean nDCG?",
+    "rbp@10": "did you mean RBP?",  # trec_eval's rbp is RBP_trec
+    "ndgc@10": "did you mean nDCG?",
+    "ndcg@10,20": "found ','",
     "nDGC@10": "did you mean nDCG?",
     "AP(rl=2)": "AP has no parameter 'rl'; did you mean rel?",
     "AP(zzz=2)": "it takes cutoff, rel, judged_only, aspect",
@@ -201,6 +216,28 @@ def test_measure_list_splits_at_spaces_outside_brackets_and_quotes() -> None:
         "AP(rel=2)",
         "CAM(of=AP,weights={'a b':0.5,c:0.5})",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "measures"),
+    [
+        ("nDCG@10, AP", "nDCG@10 AP"),
+        ("ndcg@10,map@10,P@5,", "nDCG@10 AP@10 P@5"),
+        ("P.5,10,AP", "P@5 P@10 AP"),
+        ("ndcg_1=3,2=9,AP", "nDCG(gains={1:3,2:9}) AP"),
+        ("utility_2,-1,0,0, 11pt_avg", "Utility(a=2) AP11"),
+        ("AP,11pt_avg", "AP AP11"),
+        ("CAM(of=AP,aspects=[a,b]),AP(aspect='a,b')", "CAM(of=AP,aspects=[a,b]) AP(aspect='a,b')"),
+    ],
+)
+def test_measure_list_splits_at_commas_outside_brackets_and_quotes(text: str, measures: str) -> None:
+    assert [str(measure) for measure in parse_many(text)] == measures.split()
+
+
+@pytest.mark.parametrize(("text", "message"), [("P_5, 10", "found '10'"), (" , ", "names no measure")])
+def test_measure_list_with_an_item_that_is_no_measure_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(MeasureError, match=message):
+        parse_many(text)
 
 
 def test_trec_eval_set_names_give_several_measures() -> None:

@@ -170,7 +170,7 @@ INVALID_MEASURES = {
     "nope@10": "unknown measure 'nope'; `cupel measures` lists all measures",
     "ndgc@10": "unknown measure 'ndgc'; did you mean nDCG?",
     "NDGC": "unknown measure 'NDGC'; did you mean nDCG?",
-    "map@10": "unknown measure 'map'; did you mean MAP?",
+    "rbp@10": "unknown measure 'rbp'; did you mean RBP?",
     "AP(rl=2)": "AP has no parameter 'rl'; did you mean rel?",
     "AP(rel=high)": "AP: rel: expected a relevance level: a whole number, got high",
     "AP(rel=1,rel=2)": "'AP(rel=1,rel=2)', column 14: rel is given twice",

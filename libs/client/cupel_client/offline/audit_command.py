@@ -295,7 +295,7 @@ def _perform(
 def _usage_errors() -> Iterator[None]:
     """Convert AuditError and MeasureError to click.UsageError.
 
-    It has all sentences of their messages.
+    The message of the UsageError has all sentences of the original error.
     """
     try:
         yield

@@ -65,7 +65,8 @@ def scoring_options(command: _Command) -> _Command:
                 "texts",
                 multiple=True,
                 metavar="MEASURES",
-                help="Measures, separated by spaces (default: those of the collection, or a default set).",
+                help="Measures, separated by spaces or commas (default: those of the collection, or a "
+                "default set).",
             ),
             click.option(
                 "--profile",

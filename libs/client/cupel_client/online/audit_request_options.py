@@ -40,7 +40,7 @@ def audit_request_options(command: Callable[..., None]) -> Callable[..., None]:
             "-m",
             "--measures",
             multiple=True,
-            help="Measures, separated by spaces (default: the measures of the track).",
+            help="Measures, separated by spaces or commas (default: the measures of the track).",
         ),
         click.option(
             "--seed", type=click.IntRange(0), help="Random seed (default: derived from the judgments)."

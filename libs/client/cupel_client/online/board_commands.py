@@ -36,7 +36,7 @@ POLL_SECONDS = 0.5
     "-m",
     "--measures",
     multiple=True,
-    help="Measures, separated by spaces (default: the measures of the track).",
+    help="Measures, separated by spaces or commas (default: the measures of the track).",
 )
 @click.option(
     "--qrels", type=click.IntRange(1), help="Number of the qrels version (default: the current one)."

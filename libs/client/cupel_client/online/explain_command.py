@@ -26,7 +26,7 @@ PARTS = "\b\nParts of an explanation:\n" + "\n".join(
     "-m",
     "--measures",
     multiple=True,
-    help="Measures, separated by spaces (default: the measures of the track).",
+    help="Measures, separated by spaces or commas (default: the measures of the track).",
 )
 @click.option(
     "--about",

@@ -33,7 +33,10 @@ def track() -> None:
 @click.argument("collection", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--title", help="Title to display (default: NAME).")
 @click.option(
-    "-m", "--measures", multiple=True, help="Measures, separated by spaces (default: those of COLLECTION)."
+    "-m",
+    "--measures",
+    multiple=True,
+    help="Measures, separated by spaces or commas (default: those of COLLECTION).",
 )
 @click.option(
     "--profile",
@@ -116,7 +119,7 @@ def show(client: Client, name: str, form: str) -> None:
 @track.command()
 @click.argument("name")
 @click.option("--title", help="Set a new title.")
-@click.option("-m", "--measures", multiple=True, help="Set new measures, separated by spaces.")
+@click.option("-m", "--measures", multiple=True, help="Set new measures, separated by spaces or commas.")
 @click.option(
     "--close/--open", "closed", default=None, help="Close the track for submissions, or open it again."
 )

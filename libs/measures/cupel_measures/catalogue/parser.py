@@ -34,7 +34,7 @@ def parse(text: str) -> Measure:
 
 
 def parse_many(text: str) -> tuple[Measure, ...]:
-    """Return the distinct measures of a list separated by spaces.
+    """Return the distinct measures of a list separated by spaces or commas.
 
     A trec_eval name can stand for several measures.
     """

@@ -14,6 +14,7 @@ from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.evaluation.exports.page_library import page_library
 from cupel_measures.evaluation.exports.result_files import beir_result, mteb_result, tira_result
 from cupel_measures.evaluation.measure_names import MeasureText
+from cupel_measures.evaluation.run_checks import warnings_of
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
     ResultTable,
@@ -284,6 +285,8 @@ class EvaluationReport(Mapping[str, MeasureScores]):
 
     def remarks(self) -> Iterator[str]:
         """Yield notes on the interpretation of the scores."""
+        checks = {name: run.checks for name, run in self.scored.items() if run.checks is not None}
+        yield from warnings_of(checks, self.measures)
         missing = [run.missing for run in self.scored.values() if run.missing]
         if missing:
             runs = "1 run lacks" if len(missing) == 1 else f"{len(missing)} runs lack"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.evaluation.run_checks import RunChecks, check_joined
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.inputs.run_inputs import RunInput
 from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, Texts, profiles
@@ -83,6 +84,8 @@ class Scored:
     exact: Mapping[str, Fraction] = field(default_factory=dict)
     explanations: tuple[Mapping[str, Any], ...] = ()
     """Explanations per measure of the job, as plain values; empty if none were requested."""
+    checks: RunChecks | None = None
+    """Facts that reveal mistakes of beginners, or None for a refused run."""
 
 
 def score(source: RunInput, job: ScoringTask) -> Scored:
@@ -109,6 +112,7 @@ def score(source: RunInput, job: ScoringTask) -> Scored:
     rational = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest, over=over)
     exact = {str(measure): value for measure, value in rational.items()}
     missing = int(np.count_nonzero(joined.retrieved == 0))
+    checks = check_joined(joined, job.qrels, job.parsed)
     if run is None:
         return Scored(
             source=source.name,
@@ -118,6 +122,7 @@ def score(source: RunInput, job: ScoringTask) -> Scored:
             means=means,
             missing=missing,
             exact=exact,
+            checks=checks,
         )
     unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined, over)
     return Scored(
@@ -131,6 +136,7 @@ def score(source: RunInput, job: ScoringTask) -> Scored:
         digest=digest(run.ranking),
         unjudged=unjudged,
         exact=exact,
+        checks=checks,
         explanations=_explained(run, job) if job.explain else (),
     )
 

@@ -71,7 +71,7 @@ class Measure:
     def bounds(self) -> tuple[float, float]:
         """Return the minimum and maximum value.
 
-        The range includes those of the inner measures.
+        The range includes the ranges of the inner measures.
         """
         low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)
@@ -179,7 +179,9 @@ def measure_of(call: Call) -> Measure:
             return measure_of(read(translated[0]))
         if (reason := trec_names.refusal(str(call))) is not None:
             raise MeasureError(reason)
-        raise MeasureError(_unknown(call.name))
+        if (known := _trec_name_at(call) or _in_other_case(call.name)) is None:
+            raise MeasureError(_unknown(call.name))
+        call = Call(known, call.arguments, call.at)
     declaration, preset = NAMES[call.name]
     given = dict(call.arguments)
     if call.at is not None:
@@ -189,6 +191,29 @@ def measure_of(call: Call) -> Measure:
             raise MeasureError(f"{call.name}: {declaration.at} is given twice, in parentheses and after @")
         given[declaration.at] = call.at
     return _checked(declaration, {**preset, **given})
+
+
+def _trec_name_at(call: Call) -> str | None:
+    """Return the measure that a name of trec_eval with @ means.
+
+    Such names are `recip_rank@10` and `ndcg_cut@10`. Return None if the name does not stand for one
+    measure with default parameters.
+    """
+    name = trec_names.NAMES.get(call.name, ("", ()))[0].removesuffix("@{}")
+    return name if call.at is not None and name in NAMES and name != "RBP_trec" else None
+
+
+def _in_other_case(name: str) -> str | None:
+    """Return the name of a measure that differs from `name` only in case.
+
+    Return None if there is none, or if trec_eval gives the name to another measure, as `rbp`.
+    """
+    same = [known for known in NAMES if known.lower() == name.lower()] if name.isascii() else []
+    theirs = [text for trec, (text, _) in trec_names.NAMES.items() if trec.lower() == name.lower()]
+    measures = {NAMES[known][0].name for known in same}
+    if not same or any(NAMES[read(text.format(1)).name][0].name not in measures for text in theirs):
+        return None
+    return same[0]
 
 
 def _unknown(name: str) -> str:

@@ -20,6 +20,8 @@ TOKEN = re.compile(
     rf"|(?P<string>{STRING})"
     r"|(?P<mark>[()\[\]{}@=,:/])"
 )
+FURTHER_VALUE = r",(?:\w++=)?+[+-]?[0-9.]++(?=[\s,]|$)"
+"""A comma and a value of a trec_eval name, such as `,10` in `P.5,10`."""
 CONSTANTS = {"True": True, "False": False, "None": None}
 DEEPEST = 20
 """Deepest nesting of values."""
@@ -99,14 +101,20 @@ def literal(text: str) -> Any:
 
 
 def split(text: str) -> list[str]:
-    """Split a list of measures at the spaces outside brackets and quotes."""
+    """Split a list of measures at the spaces and commas outside brackets and quotes.
+
+    A comma before a value of a trec_eval name, as in `P.5,10` and `ndcg_1=3,2=9`, does not separate
+    measures. Raise MeasureError if the text has separators only.
+    """
     pieces, depth = [""], 0
-    for token in re.findall(rf"{STRING}|\s++|.", text, re.DOTALL):
+    for token in re.findall(rf"{STRING}|\s++|{FURTHER_VALUE}|.", text, re.DOTALL):
         depth += (token in "([{") - (token in ")]}") if len(token) == 1 else 0
-        if token.isspace() and depth <= 0:
+        if (token.isspace() or token == ",") and depth <= 0:
             pieces.append("")
         else:
             pieces[-1] += token
+    if "," in text and not any(pieces):
+        raise MeasureError(f"{short(text)!r} names no measure; write a list such as 'nDCG@10, AP'")
     return [piece for piece in pieces if piece]
 
 

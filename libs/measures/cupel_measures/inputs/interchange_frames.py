@@ -3,7 +3,6 @@
 The protocol is described at https://data-apis.org/dataframe-protocol/latest/.
 """
 
-import ctypes
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -40,6 +39,8 @@ def _values(column: Any) -> list[Any]:
 
 
 def _memory(buffer: Any) -> bytes:
+    import ctypes  # imported late, because few frames have only the protocol
+
     return ctypes.string_at(buffer.ptr, buffer.bufsize)
 
 

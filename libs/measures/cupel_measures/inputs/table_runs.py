@@ -72,13 +72,14 @@ class TableRun:
         if listed.refused:
             raise Refused(listed)
         joined = join_table(self.table, qrels, profile=profile, depth=depth)
-        return replace(joined, unknown_topics=listed.totals.get(EXTRA, 0))
+        unknown_topics = listed.totals.get(EXTRA, 0)
+        return replace(joined, unknown_topics=unknown_topics, notes=tuple(self.notes))
 
 
 def has_scores(scores: Mapping[str, float]) -> bool:
-    """Return whether all ids of a dictionary are strings, and all scores floats or ints other than NaN.
+    """Return whether all ids are strings, and all scores floats or ints.
 
-    False can also mean that the ids or scores are of a subclass.
+    False for NaN. False can also mean that the ids or scores are of a subclass.
     """
     if extension is not None:
         return bool(extension.has_scores(scores))
@@ -113,9 +114,10 @@ def join_table(table: Table, qrels: Qrels, *, profile: Profile, depth: int | Non
 
 
 def _hits(scores: Mapping[str, float], pool: Mapping[str, int], single: bool) -> NDArray[np.int32]:
-    """Return the documents of the pool that a topic retrieves: int32[4, hits], by ascending rank.
+    """Return the documents of the pool that a topic retrieves: int32[4, hits].
 
-    The rows are index, rank, and first and last rank of the tie group. single: compare 32-bit floats.
+    They are ordered by rank. The rows are index, rank, and first and last rank of the tie group. single:
+    compare 32-bit floats.
     """
     if extension is not None and isinstance(scores, dict) and isinstance(pool, dict):
         columns = extension.hits(scores, pool, single)
@@ -144,7 +146,8 @@ def _places_in_ties(
 
     Their ids are greater.
 
-    found: the scores of the hits. tied: whether another document has the score. values: of all documents.
+    found: the scores of the hits. tied: whether another document has the same score.
+    values: the scores of all documents.
     """
     places = np.zeros(len(hits), np.int64)
     for score in np.unique(found[tied]):

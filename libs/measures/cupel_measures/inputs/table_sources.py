@@ -22,7 +22,7 @@ def table_of(source: Any, content: Content, name: str) -> Table:
         return record_table(source, content, name)
     if not isinstance(source, Mapping) and hasattr(source, "to_dict"):
         return record_table(source.to_dict("records"), content, name)
-    if not isinstance(source, Mapping) or nesting(source) not in (0, 1, 2):
+    if not isinstance(source, Mapping) or not all(isinstance(part, Mapping) for part in source.values()):
         expected = f"a dictionary from topic to document to {content}"
         raise TypeError(f"{name}: expected {expected}, a data frame, records or a path, got {type(source)}")
     return nested_table(source, name)

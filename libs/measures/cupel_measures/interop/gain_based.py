@@ -46,7 +46,10 @@ class GradedRanking:
 
 
 def rankings(joined: Joined, qrels: Qrels) -> list[GradedRanking]:
-    """Return the ranking of each topic. The qrels have one aspect, whose labels are grades."""
+    """Return the ranking of each topic.
+
+    The qrels have one aspect, whose labels are grades.
+    """
     [aspect] = qrels.aspects
     grade_of = np.append(np.array(aspect.labels, dtype=np.int64), [0])
     grades = grade_of[np.maximum(qrels.labels[0], -1)]
@@ -74,16 +77,17 @@ def score(name: str, ranked: Sequence[GradedRanking]) -> Floats:
 
 
 def binary_gain(ranking: GradedRanking) -> float:
-    """Return binG: the mean of 1 / log2(2 + non-relevant documents before) over relevant documents."""
+    """Return binG: the mean of 1 / log2(2 + others before) over relevant documents."""
     ranks = (rank for rank, grade in ranking.hits if grade >= ranking.level)
     total = sum(1.0 / log2(2 + rank - place) for place, rank in enumerate(ranks, 1))
     return total / ranking.relevant if total else 0.0
 
 
 def normalised_gain(ranking: GradedRanking) -> float:
-    """Return G: gain / log2(2 + ideal gain - gain so far), summed and divided by the ideal gain.
+    """Return G, the discounted gain divided by the ideal gain.
 
-    A rank below all relevant documents of the ideal ranking adds 1 to the ideal gain in the discount.
+    A gain is divided by log2(2 + ideal gain - gain so far). Each rank below
+    the end of the ideal ranking adds 1 to the ideal gain in the discount.
     """
     ideal = [0, *accumulate(ranking.ideal)]
     total, so_far = 0.0, 0
@@ -111,7 +115,7 @@ def ndcg_at_relevant(ranking: GradedRanking) -> float:
 def ndcg_at_levels(ranking: GradedRanking) -> float:
     """Return Rndcg: nDCG at each depth where the ideal gain changes, averaged.
 
-    The whole ranking is a further depth if it is longer by at least two ranks.
+    The length of the run is a further depth if it exceeds that of the ideal ranking by at least two.
     """
     if not ranking.relevant:
         return 0.0

@@ -1,4 +1,4 @@
-"""Drop-in replacement of pytrec_eval: change one import line.
+"""Drop-in replacement for pytrec_eval: change one import line.
 
     from cupel_measures.interop import pytrec_eval
 
@@ -17,6 +17,7 @@ import numpy as np
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.inputs.table_runs import has_scores, join_table
 from cupel_measures.interop import gain_based
+from cupel_measures.interop.judged_tables import qrels_of
 from cupel_measures.interop.requested_columns import (
     NICKNAMES,
     NO_VALUE,
@@ -25,7 +26,7 @@ from cupel_measures.interop.requested_columns import (
     ignored,
     parameters_of,
 )
-from cupel_measures.model import NEGATIVE, Aspect, Floats, Ids, Joined, Qrels
+from cupel_measures.model import NEGATIVE, Floats, Joined, Qrels
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.scoring.evaluator import evaluate
 
@@ -41,6 +42,8 @@ __all__ = [
 supported_measures: set[str] = set(ORDER)
 supported_nicknames: dict[str, set[str]] = {name: set(of.split()) for name, of in NICKNAMES.items()}
 
+__version__ = "0.5.11"
+"""Version of pytrec_eval-terrier whose interface and values this module has."""
 PROFILE = PROFILES["trec_eval-9"]
 NEEDS_ARGUMENTS = "Expected object_relevance_per_qid dictionary and measures set."
 NEEDS_SCORES = "Unable to extract query/object scores."
@@ -82,8 +85,8 @@ def _check_new(document: str, known: Mapping[str, float], topic: str) -> None:
 def compute_aggregated_measure(measure: str, values: list[float]) -> float:
     """Return the aggregate of the values of a measure over topics.
 
-    It is the sum for names that begin with num_, the geometric mean of values that are logarithms for names
-    that begin with gm_, else the mean.
+    For names that begin with num_, it is the sum. For names that begin with gm_, the values are logarithms,
+    and it is the geometric mean. For other names, it is the mean.
     """
     if measure.startswith("num_"):
         return float(np.sum(values))
@@ -117,7 +120,9 @@ class RelevanceEvaluator:
         self._columns = columns_of(parameters)
         judged = {topic: grades for topic, grades in query_relevance.items() if len(grades) > 0}
         self._judged_only = bool(_whole_number(judged_docs_only_flag))
-        self._qrels = _qrels_of(judged, _positive(relevance_level))
+        level = _positive(relevance_level)
+        _check_judgments(judged)
+        self._qrels = qrels_of(judged, level)
         self._places = {topic: place for place, topic in enumerate(self._qrels.topics)}
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
@@ -186,26 +191,6 @@ def _without_unjudged(joined: Joined, qrels: Qrels) -> Joined:
     )
 
 
-def _qrels_of(judged: Mapping[str, Mapping[str, int]], level: int) -> Qrels:
-    """Return judgments of one aspect, whose labels are the grades that occur, 0 and the level."""
-    _check_judgments(judged)
-    topics = sorted(judged)
-    documents = [sorted(judged[topic]) for topic in topics]
-    grades = np.array(
-        [judged[topic][document] for topic, pool in zip(topics, documents, strict=True) for document in pool],
-        dtype=np.int64,
-    )
-    labels = sorted({0, level, *(grade for grade in grades.tolist() if grade > 0)})
-    places = np.where(grades < 0, NEGATIVE, np.searchsorted(labels, grades)).astype(np.int32)
-    return Qrels(
-        aspects=(Aspect(name="relevance", labels=labels, threshold=labels.index(level)),),
-        topics=tuple(topics),
-        offsets=np.cumsum([0, *map(len, documents)], dtype=np.int64),
-        documents=Ids.of([document.encode() for pool in documents for document in pool]),
-        labels=places[np.newaxis],
-    )
-
-
 def _check_judgments(judged: Mapping[str, Mapping[str, int]]) -> None:
     for topic, grades in judged.items():
         _require(isinstance(topic, str), "Expected string as key.")
@@ -219,7 +204,7 @@ def _check_judgments(judged: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def _check_run(scores: Any) -> None:
-    """Raise TypeError for ids and scores of another type, as pytrec_eval, and ValueError for NaN."""
+    """Raise TypeError for ids or scores of another type, and ValueError for NaN."""
     _require(isinstance(scores, dict), "Argument object scores should be of type dictionary.")
     for topic, of in scores.items():
         _require(isinstance(topic, str) and isinstance(of, dict), NEEDS_SCORES)

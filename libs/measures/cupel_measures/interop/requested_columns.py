@@ -1,4 +1,4 @@
-"""Measures as callers of pytrec_eval request them, and the columns of results they stand for."""
+"""Measures as callers of pytrec_eval request them, and their columns of results."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -47,15 +47,15 @@ WITH_PARAMETERS = re.compile(
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of results: its key, and the measure or the name without a measure."""
+class RequestedColumn:
+    """A column of results: its key, and its measure or, without one, its name."""
 
     key: str
     measure: Measure | str
 
 
 def parameters_of(requested: Iterable[str]) -> dict[str, list[str]]:
-    """Return the parameters of each requested measure, without duplicates, sorted as texts.
+    """Return the distinct parameters of each requested measure, sorted as texts.
 
     requested: names such as P_5 and ndcg_cut.10,20, and nicknames. Raise ValueError for an unknown measure.
     """
@@ -82,7 +82,7 @@ def ignored(parameters: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {name: values for name, values in parameters.items() if values and name not in taken}
 
 
-def columns_of(parameters: Mapping[str, list[str]]) -> tuple[Column, ...]:
+def columns_of(parameters: Mapping[str, list[str]]) -> tuple[RequestedColumn, ...]:
     """Return the columns of the results, in the order of pytrec_eval.
 
     Raise ValueError for parameters that the measure cannot have.
@@ -92,15 +92,15 @@ def columns_of(parameters: Mapping[str, list[str]]) -> tuple[Column, ...]:
     )
 
 
-def _columns(name: str, values: list[str]) -> list[Column]:
+def _columns(name: str, values: list[str]) -> list[RequestedColumn]:
     if name in NO_VALUE:
-        return [Column(name, name)]
+        return [RequestedColumn(name, name)]
     if values and name in NO_PARAMETERS:
         raise ValueError(f"unsupported measure {name}.{','.join(values)}: {NO_PARAMETERS[name]}")
     if name in GAIN_BASED:
-        return [Column(name, name)]
+        return [RequestedColumn(name, name)]
     try:
-        return [Column(key, parse(text)) for key, text in _texts(name, values).items()]
+        return [RequestedColumn(key, parse(text)) for key, text in _texts(name, values).items()]
     except MeasureError as problem:
         raise ValueError(f"unsupported measure {name}.{','.join(values)}: {problem}") from problem
 

@@ -7,7 +7,7 @@ findings. The fast reader (`join_run`) converts text to joined rows. For irregul
 diagnosing reader.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
 
@@ -68,13 +68,11 @@ def read_run(
     """
     limits, name = limits or Limits(), name or name_of(source)
     source = reopenable(source, limits)
-    findings = Findings()
     try:
         with open_plain(source, limits) as stream:
             rows = read_rows(stream, limits, name)
     except Refused as refused:  # the archive cannot be opened
-        findings.extend(refused.findings)
-        raise Refused(findings) from None
+        raise Refused(_of_file(refused.findings, name)) from None
     other = foreign(source, "score", name, limits) if rows.findings.refused else None
     if other is not None:
         raise Refused(Findings([other], {other.code: 1}))
@@ -88,8 +86,16 @@ def read_run(
             Finding(code=TAG, message=message, file=name, line=int(rows.line[0]), sample=rows.tag)
         )
     if ranking is None:
-        raise Refused(rows.findings)
+        raise Refused(_of_file(rows.findings, name))
     return Run(tag=rows.tag, ranking=ranking, findings=rows.findings, metadata=metadata, reordered=reordered)
+
+
+def _of_file(findings: Findings, name: str | None) -> Findings:
+    """Return findings that all name a file."""
+    if name is None or all(finding.file for finding in findings):
+        return findings
+    listed = [replace(finding, file=finding.file or name) for finding in findings]
+    return Findings(listed, findings.totals)
 
 
 def _names(file: str) -> set[str]:
@@ -153,7 +159,7 @@ class Effects:
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
     """Return the topics of `run` whose ranking depends on the profile.
 
-    Rankings are compared to `depth` documents.
+    For single precision, only the first `depth` documents of each topic are compared.
 
     Documents with equal ranks have no order by rank, so they do not count as a difference.
     """

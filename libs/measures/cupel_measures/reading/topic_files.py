@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from xml.etree import ElementTree
 
 from cupel_measures.findings import Finding, Findings, declare
 from cupel_measures.reading.lines.text_lines import text_lines
@@ -81,6 +80,8 @@ def _from_sgml(text: str) -> Iterator[tuple[int | None, str, str]]:
 
 def _from_xml(text: str, name: str, findings: Findings) -> Iterator[tuple[int | None, str, str]]:
     """Yield ids and titles of the elements that have an id, as attribute or element."""
+    from xml.etree import ElementTree  # imported late, because few topics files are in XML
+
     problem, line = "declarations of document types and entities are not supported", 1
     root = None
     if not _ENTITIES.search(text):

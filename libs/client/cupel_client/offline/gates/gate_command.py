@@ -1,5 +1,6 @@
 """`cupel gate`: pass or fail a run against a baseline."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +16,7 @@ from cupel_client.offline.gates.gate_output import (
 )
 from cupel_client.offline.input_files import InputFile, run_names
 from cupel_client.offline.presentation import finding_lines
+from cupel_client.output import discard_output
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.evaluation.gates.gate import gate as judge_run
 from cupel_measures.evaluation.gates.gate import gates as judge_by_file
@@ -153,9 +155,9 @@ def gate(
 ) -> None:
     """Pass or fail a run against a baseline.
 
-    The verdict on RUN is better, no worse, worse or undecided. A run that is not significantly worse does not
-    pass for this reason: it passes if a loss of --max-drop or more is ruled out. Each gate is tested at
-    --alpha, without correction for several gates. All gates must pass, so this makes passing no easier.
+    The verdict on RUN is better, no worse, worse or undecided. RUN passes if a loss of --max-drop or more is
+    ruled out. It is not enough that RUN is not significantly worse. Each gate is tested at --alpha, without
+    correction for several gates. All gates must pass, so this makes passing no easier.
 
     \b
     Examples:
@@ -173,11 +175,20 @@ def gate(
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None
     write_gate_files(report, junit, summary)
-    print_report(report, form)
+    _print_to_pipe(report, form)
     print_gate_warnings(report)
     if annotate:
         print_annotations(report)
     raise click.exceptions.Exit(report.exit_code)
+
+
+def _print_to_pipe(report: GateReport, form: str) -> None:
+    """Print a report. A closed pipe (`| head`) must not change the exit code."""
+    try:
+        print_report(report, form)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich raises SystemExit(1) for a closed pipe
+        discard_output()
 
 
 def _by_options(

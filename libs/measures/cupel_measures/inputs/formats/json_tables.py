@@ -7,7 +7,7 @@ from typing import Any
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.inputs.table_sources import table_of
 from cupel_measures.inputs.topic_tables import ID_TWICE, Table
-from cupel_measures.reading.column_names import Content
+from cupel_measures.reading.column_names import Content, is_header
 
 NOT_JSON = declare(
     "json-syntax",
@@ -35,8 +35,9 @@ def json_table(data: bytes, content: Content, name: str) -> Table:
     filled = [line for line in lines if line.strip()]
     by_line = len(filled) > 1 and _is_json(filled[0])
     text = b"[" + b",".join(filled) + b"]" if by_line else data
+    hook = None if by_line and _has_plain_keys(filled) else _Unique(name, findings)
     try:
-        value = json.loads(text, object_pairs_hook=_Unique(name, findings))
+        value = json.loads(text, object_pairs_hook=hook)
     except (ValueError, RecursionError) as problem:
         raise _refused(lines if by_line else [], problem, name) from None
     if findings.refused:
@@ -65,6 +66,19 @@ class _Unique:
         return result
 
 
+def _has_plain_keys(lines: list[bytes]) -> bool:
+    """Return whether each key of the first object is once on each line, so that none is repeated.
+
+    False can also mean that an id is equal to a key.
+    """
+    first, data = json.loads(lines[0]), b"\n".join(lines)
+    return (
+        isinstance(first, dict)
+        and b"\\" not in data
+        and all(data.count(json.dumps(key).encode()) == len(lines) for key in first)
+    )
+
+
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
@@ -76,7 +90,7 @@ def _is_json(line: bytes) -> bool:
 def _refused(lines: list[bytes], problem: Exception, name: str) -> Refused:
     """Return the refusal of invalid JSON.
 
-    lines: those of JSON Lines, or none.
+    lines: the lines of JSON Lines; empty for other JSON.
     """
     findings = Findings()
     for number, line in enumerate(lines, 1):
@@ -103,8 +117,8 @@ def _check_shape(value: Any, name: str) -> None:
     else:
         parts = [*value.values()]
         levels = {type(part) for part in parts}
-        if levels - {dict} and levels != {list}:
-            problem = "the values of the object are neither objects (documents) nor lists (columns)"
+        if levels - {dict} and not (levels == {list} and is_header([*value])):
+            problem = "the values of the object are neither objects (documents) nor named columns"
         elif levels == {dict} and any(isinstance(deep, dict) for part in parts for deep in part.values()):
             problem = "the objects are nested three deep; for several runs, write a file for each"
     if problem is not None:
