@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.evaluation.exports.page_library import page_library
 from cupel_measures.evaluation.exports.result_files import beir_result, mteb_result, tira_result
-from cupel_measures.evaluation.measure_names import MeasureText
 from cupel_measures.evaluation.run_checks import warnings_of
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
@@ -30,6 +29,9 @@ from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import has_exact_values
+
+if TYPE_CHECKING:  # not needed at run time, and slow to import
+    from cupel_measures.evaluation.measure_names import MeasureText
 
 ALL = "all"
 """Topic name of aggregates over all topics."""
@@ -202,7 +204,7 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         """
         return tira_result(self._only(run).means)
 
-    def plot(self, measure: MeasureText | None = None) -> Any:
+    def plot(self, measure: "MeasureText | None" = None) -> Any:
         """Draw the scores of the runs by one measure, with 95% intervals.
 
         measure: default: the first one. Notebooks show the result; `save(path)` writes it as SVG. Raise
@@ -219,7 +221,7 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         text = page_library("score_pages").page(self)
         Path(path).write_text(text, encoding="utf-8")
 
-    def canonical(self, measure: MeasureText | None) -> str | None:
+    def canonical(self, measure: "MeasureText | None") -> str | None:
         """Return the text of one of the measures. Raise KeyError if it is not among them."""
         text = None if measure is None else str(measure)
         known = [str(item) for item in self.measures]
