@@ -189,7 +189,7 @@ def _options(command: Any) -> Any:
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Regular expression to search in the name of each run. Its first group matches the "
+                help="Regular expression to search for in the name of each run. Its first group matches the "
                 "team.",
             ),
             click.option(
@@ -377,10 +377,13 @@ def _run_trials(worker: Worker, how: AuditOptions) -> Mapping[int, Any]:
 
 
 def _print_result(finished: Result, how: AuditOptions, request: Mapping[str, Any], seconds: float) -> None:
-    """Print the result, and write its files if --out names a folder."""
+    """Write the files if --out names a folder, then print the result.
+
+    A pipe that is closed early, as by `| head`, then loses no file.
+    """
     assert finished.report is not None  # all trials are finished
     data = {**finished.as_data(), "provenance": provenance(seconds, request)}
+    names = [] if how.out is None else write_files(how.out, data, finished.report)
     PRINTERS[how.form](data, finished.report)
     if how.out is not None:
-        names = write_files(how.out, data, finished.report)
         click.echo(f"{how.out}: {', '.join(names)}", err=how.form != "table")

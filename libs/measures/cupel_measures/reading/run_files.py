@@ -48,6 +48,7 @@ TAG = declare(
     "warning",
     "the tag differs from the file name",
     "name the file after its tag, so that people can distinguish runs",
+    is_note=True,
 )
 FEW_JUDGED = declare(
     "run-few-judged",
