@@ -211,7 +211,8 @@ def _check_names(job: ScoringTask) -> None:
 
 def judgments_name(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> str:
     """Return the name of the judgments for titles of pages."""
-    return qrels.name if qrels else ", ".join(path.name for _, path in aspects)
+    paths = [qrels] if qrels else [path for _, path in aspects]
+    return ", ".join(shown_name(path.name) for path in paths)
 
 
 def finish(report: EvaluationReport, names: Sequence[str]) -> None:
