@@ -16,7 +16,8 @@ from ir_measures.util import QrelsConverter, RunConverter
 
 from cupel_measures.catalogue.parser import Measure, MeasureError, parse
 from cupel_measures.inputs.table_runs import has_scores, join_table
-from cupel_measures.inputs.topic_tables import is_number_type, table_of
+from cupel_measures.inputs.table_sources import table_of
+from cupel_measures.inputs.topic_tables import is_number_type
 from cupel_measures.interop.judged_tables import Row, qrels_of
 from cupel_measures.model import Qrels
 from cupel_measures.model.profiles import Profile, find
