@@ -75,7 +75,46 @@ def test_run_with_warnings_is_accepted() -> None:
     assert verdict["verdict"] == "accepted"
     codes = {finding["code"] for finding in verdict["findings"]}
     assert codes == {"run-second-column", "run-tag", "run-upside-down"}
-    assert {finding["severity"] for finding in verdict["findings"]} == {"warning"}
+    severities = {finding["code"]: finding["severity"] for finding in verdict["findings"]}
+    assert severities == {"run-second-column": "warning", "run-tag": "note", "run-upside-down": "warning"}
+
+
+def test_several_files_get_a_line_each_and_each_remedy_once(folder: Path) -> None:
+    names = [f"copy{number}.txt" for number in range(30)]
+    for name in names:
+        (folder / name).write_text(GOOD)
+    result = cupel(*names, "good.txt", "odd.txt", "bad.txt")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        *(f"{name}: run, accepted" for name in names),
+        "good.txt: run, accepted",
+        "odd.txt: run, accepted: run-second-column, run-upside-down",
+        "bad.txt: run, refused: run-columns (1), run-score (1); line 1: the score 'x' is not a number",
+        f"-> error run-columns (1 file): {KINDS['run-columns'].remedy}",
+        f"-> error run-score (1 file): {KINDS['run-score'].remedy}",
+        f"-> warning run-second-column (1 file): {KINDS['run-second-column'].remedy}",
+        f"-> warning run-upside-down (1 file): {KINDS['run-upside-down'].remedy}",
+        f"-> note run-tag (31 files): {KINDS['run-tag'].remedy}",
+        "33 files: 32 accepted (1 with warnings), 1 refused",
+        "Add -v to list all findings.",
+    ]
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose", "--all"])
+def test_verbose_lists_all_findings_of_several_files(option: str) -> None:
+    stdout = cupel("odd.txt", "bad.txt", option).stdout
+    assert "odd.txt:1: note run-tag: the tag is 'other', but the file is 'odd.txt'" in stdout
+    assert "bad.txt:1:10: error run-score" in stdout
+    assert "bad.txt:2:9: error run-columns" in stdout
+    assert "Add -v" not in stdout
+
+
+def test_valid_files_get_a_line_each_and_no_hint(folder: Path) -> None:
+    assert cupel("good.txt", "qrels.txt").stdout.splitlines() == [
+        "qrels.txt: qrels, accepted",
+        "good.txt: run, accepted",
+        "2 files: 2 accepted",
+    ]
 
 
 def test_topics_are_checked_against_qrels_or_a_collection() -> None:
@@ -222,6 +261,24 @@ def test_unreadable_qrels_are_refused(folder: Path) -> None:
 def test_pipes_are_supported() -> None:
     with pipe_with(QRELS) as qrels, pipe_with(GOOD) as run:
         assert [verdict["kind"] for verdict in verdicts(qrels, run)] == ["qrels", "run"]
+
+
+def test_findings_of_a_pipe_name_the_pipe(folder: Path) -> None:
+    with pipe_with(BAD) as run:
+        result = cupel(run)
+    assert f"{run}: run, refused" in result.stdout
+    assert f"{run}:1:10: error run-score" in result.stdout
+    with pipe_with(GOOD) as run:
+        assert "note run-tag" not in cupel(run).stdout
+    with pipe_with(BAD) as run, pipe_with(BAD) as qrels:
+        for line in (
+            *CliRunner().invoke(cli, ["evaluate", "qrels.txt", run]).stderr.splitlines()[:2],
+            *CliRunner().invoke(cli, ["evaluate", qrels, "good.txt"]).stderr.splitlines()[:1],
+        ):
+            assert line.startswith((f"{run}:", f"{qrels}:"))
+    with pipe_with(BAD) as run:
+        (verdict,) = verdicts(run)
+    assert verdict["file"] == run
 
 
 def test_qrels_of_several_aspects_need_a_layout(folder: Path) -> None:

@@ -40,9 +40,9 @@ def run_jobs(
 ) -> bool:
     """Run jobs of `queue` for `turn_seconds` at most.
 
-    Returns whether more jobs may wait. The function also returns when an urgent job waits, unless `queue` is
-    the urgent one. An exception of a handler is stored as the error of its job. on_renewal: called after each
-    renewal of a lease.
+    Returns False if no job is ready, else True, because jobs may still be waiting. The function also returns
+    when an urgent job waits, unless `queue` is the urgent one. An exception of a handler is stored as the
+    error of its job. on_renewal: called after each renewal of a lease.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from cupel_client import __version__
-from cupel_client.output import discard_output, prepare
+from cupel_client.output import colours_allowed, discard_output, prepare
 
 VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate_command:evaluate", "Score runs against qrels."),
@@ -139,6 +139,8 @@ def cli() -> None:
     Exit codes: 0 success; 1 negative verdict, such as a refused file; 2 wrong usage; 3 failure of the
     service, or an undecided gate.
     """
+    if not colours_allowed():
+        click.get_current_context().color = False
 
 
 def _exit_at_once() -> NoReturn:

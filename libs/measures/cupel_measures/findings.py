@@ -18,20 +18,29 @@ LISTED_PER_CODE = 100
 
 @dataclass(frozen=True)
 class FindingKind:
-    """Declaration of a finding: code, severity, meaning, and how to correct the file."""
+    """Declaration of a finding: code, severity, meaning, and how to correct the file.
+
+    is_note: whether the finding is a warning that can be ignored, which is printed as a note.
+    """
 
     code: str
     severity: Severity
     meaning: str
     remedy: str
+    is_note: bool = False
+
+    @property
+    def label(self) -> str:
+        """Return the word for the finding in printed lines: error, warning or note."""
+        return "note" if self.is_note else self.severity
 
 
 KINDS: dict[str, FindingKind] = {}
 
 
-def declare(code: str, severity: Severity, meaning: str, remedy: str) -> str:
+def declare(code: str, severity: Severity, meaning: str, remedy: str, *, is_note: bool = False) -> str:
     """Declare a kind of finding and return its code."""
-    KINDS[code] = FindingKind(code, severity, meaning, remedy)
+    KINDS[code] = FindingKind(code, severity, meaning, remedy, is_note)
     return code
 
 
@@ -55,13 +64,17 @@ class Finding:
         return KINDS[self.code].severity
 
     @property
+    def label(self) -> str:
+        return KINDS[self.code].label
+
+    @property
     def remedy(self) -> str:
         return KINDS[self.code].remedy
 
     def __str__(self) -> str:
         places = (self.file, self.line, self.column)
         where = ":".join(str(place) for place in places if place is not None)
-        return f"{where + ': ' if where else ''}{self.severity} {self.code}: {self.message}"
+        return f"{where + ': ' if where else ''}{self.label} {self.code}: {self.message}"
 
 
 @dataclass

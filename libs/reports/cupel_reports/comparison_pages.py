@@ -16,6 +16,7 @@ from cupel_audits.report import (
     TableSchema,
 )
 from cupel_measures.comparing.comparison import Difference, MeasureComparison, compared_values
+from cupel_measures.comparing.corrections import letters
 from cupel_measures.evaluation.comparison_result import ComparisonResult
 from cupel_measures.evaluation.difference_marks import caption_of, is_higher, labels_of, marks_of
 from cupel_measures.evaluation.test_titles import TITLES
@@ -23,6 +24,8 @@ from cupel_reports.number_formats import shown
 from cupel_reports.report_page import rendered
 from cupel_reports.score_pages import MOST_DRAWN, MOST_ROWS, page_data
 
+LONGEST_LABEL = 24
+"""Maximum number of characters of the label of a pair."""
 MOST_NAMED = 6
 """Maximum number of pairs with a sentence and a plot of topics of their own."""
 MOST_TOPICS = 60
@@ -30,7 +33,7 @@ MOST_TOPICS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairRow:
+class DifferenceRow:
     pair: Annotated[str, Heading("pair")]
     run: RunCell
     baseline: Annotated[str, Heading("baseline")]
@@ -115,14 +118,14 @@ def _verdict(result: ComparisonResult) -> Iterator[str]:
             yield from (f"{text}: {_sentence(result, pair)}" for pair in pairs)
         else:
             count = sum(pair.significant for pair in pairs)
-            yield f"{text}: {count} of {len(pairs)} differences are significant{result.correction()}."
+            yield f"{text}: {count} of {len(pairs)} differences are significant."
 
 
 def _sentence(result: ComparisonResult, pair: Difference) -> str:
     baseline, run = result.pair(pair.first, pair.second)
     if pair.difference.value is None:
         return f"the difference between {run} and {baseline} is undefined."
-    numbers = f"difference {shown(pair.difference.value, 4)}, {_p(pair)}{result.correction()}"
+    numbers = f"difference {shown(pair.difference.value, 4)}, {_p(pair)}"
     if not pair.significant:
         return f"{run} and {baseline} do not differ significantly ({numbers})."
     word = "higher" if is_higher(result.compared, pair) else "lower"
@@ -130,10 +133,9 @@ def _sentence(result: ComparisonResult, pair: Difference) -> str:
 
 
 def _p(pair: Difference) -> str:
-    p = pair.test.p if pair.corrected_p is None else pair.corrected_p
-    if p is None:
+    if pair.corrected_p is None:
         return "p undefined"
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+    return "p < 0.0001" if pair.corrected_p < 0.0001 else f"p = {pair.corrected_p:.4f}"
 
 
 def _means(result: ComparisonResult) -> ReportTable:
@@ -141,16 +143,18 @@ def _means(result: ComparisonResult) -> ReportTable:
     columns, cells = [Column("run", "run")], [[*labels_of(compared)]]
     for item in compared.measures:
         text = item.measure.text
-        columns += [Column(text, text), Column(f"{text} marks", "marks")]
+        columns += [Column(text, text), Column(f"{text} marks", f"marks of {text}")]
         cells.append([mean.value for mean in item.means])  # type: ignore[misc]
         cells.append([",".join(marks_of(compared, item, place)) for place in range(len(compared.systems))])
-    rows: tuple[tuple[Cell, ...], ...] = tuple(zip(*cells, strict=True))
-    return ReportTable("means", caption_of(compared, result.correction()), tuple(columns), rows)
+    first = compared.measures[0].means
+    order = sorted(range(len(first)), key=lambda place: -(first[place].value or 0.0))
+    rows: list[tuple[Cell, ...]] = list(zip(*cells, strict=True))
+    return ReportTable("means", "Means by run", tuple(columns), tuple(rows[place] for place in order))
 
 
-def _pair_schema(result: ComparisonResult, place: int) -> TableSchema[PairRow]:
+def _pair_schema(result: ComparisonResult, place: int) -> TableSchema[DifferenceRow]:
     text = result.compared.measures[place].measure.text
-    schema = TableSchema.of(f"differences_{place + 1}", f"Differences by {text}", PairRow)
+    schema = TableSchema.of(f"differences_{place + 1}", f"Differences by {text}", DifferenceRow)
     absent = ["pair"] * (not result.compared.choices.all_pairs) + ["margin_verdict"] * (not result.margins)
     for name in absent:
         schema = schema.with_columns(name)
@@ -158,18 +162,27 @@ def _pair_schema(result: ComparisonResult, place: int) -> TableSchema[PairRow]:
 
 
 def _pair_table(result: ComparisonResult, place: int) -> ReportTable:
-    text, names = result.compared.measures[place].measure.text, PairRow.__dataclass_fields__
+    text, names = result.compared.measures[place].measure.text, DifferenceRow.__dataclass_fields__
     hidden = () if result.shows_intervals else ("low", "high")
+    records = [row for row in result.records() if row["aspect"] is None and row["measure"] == text]
     rows = [
-        PairRow(
+        DifferenceRow(
             **{name: row.get(name) for name in names if name != "pair" and name not in hidden},  # type: ignore[arg-type]
             **dict.fromkeys(hidden),  # type: ignore[arg-type]
-            pair=f"{row['run']} − {row['baseline']}",
+            pair=label,
         )
-        for row in result.records()
-        if row["aspect"] is None and row["measure"] == text
+        for label, row in zip(_pair_labels(result), records, strict=True)
     ]
     return _pair_schema(result, place).table(rows)
+
+
+def _pair_labels(result: ComparisonResult) -> list[str]:
+    """Return a label for each pair: the names of its runs, or their letters if names are long."""
+    pairs = result.compared.pairs
+    labels = [f"{run} − {baseline}" for baseline, run in (result.pair(*pair) for pair in pairs)]
+    if max(map(len, labels)) <= LONGEST_LABEL:
+        return labels
+    return [f"{letters(second)} − {letters(first)}" for first, second in pairs]
 
 
 def _pair_plots(result: ComparisonResult) -> Iterator[Plot]:
@@ -277,6 +290,9 @@ def _all_topics(result: ComparisonResult) -> Iterator[ReportTable]:
 
 def _reading(result: ComparisonResult) -> Iterator[str]:
     compared = result.compared
+    yield caption_of(compared, result.correction())
+    if compared.choices.all_pairs:
+        yield "Labels of pairs with long names are the letters of the runs in the table of means."
     if not result.shows_intervals:
         yield "The test compares ranks or signs, so intervals of differences of means are not shown."
     if len(compared.pairs) > MOST_DRAWN:

@@ -96,7 +96,7 @@ def _kind(name: str) -> dict[str, Any]:
 def _sheets(report: AuditReport, stored: AuditReport) -> list[Sheet]:
     """Return the tables of the report, and a table of its numbers.
 
-    stored: the report with full names, which files have.
+    stored: the report with the full names, which the CSV files contain.
     """
     columns = (Column("name", "name"), Column("value", "value"))
     numbers = ReportTable(

@@ -124,8 +124,15 @@ def _ranking(scores: EvaluationReport) -> ReportTable:
 
 
 def _schema(scores: EvaluationReport, place: int) -> TableSchema[MeanRow]:
-    title = f"{scores.measures[place]} with 95% intervals"
-    return TableSchema.of(f"means_{place + 1}", title, MeanRow)
+    text, name = str(scores.measures[place]), f"means_{place + 1}"
+    if _is_mean(scores, place):
+        return TableSchema.of(name, f"{text} with 95% intervals", MeanRow)
+    return TableSchema.of(name, text, MeanRow).with_columns("low").with_columns("high")
+
+
+def _is_mean(scores: EvaluationReport, place: int) -> bool:
+    """Return whether scores by a measure are means over topics, so that they have intervals."""
+    return scores.measures[place].declaration.aggregate == "mean"
 
 
 def _mean_tables(scores: EvaluationReport) -> Iterator[ReportTable]:
@@ -143,7 +150,7 @@ def _mean_row(scores: EvaluationReport, name: str, place: int) -> MeanRow:
     values = np.asarray((run.values or ())[place])
     counted = values if run.over is None else values[run.over]
     low, high = None, None
-    if measure.declaration.aggregate == "mean" and len(counted) > 1:
+    if _is_mean(scores, place) and len(counted) > 1:
         [interval] = t_intervals(counted[:, np.newaxis], confidence=CONFIDENCE)
         interval = clip_mean(interval, range_of_means(str(measure)))
         low, high = interval.low, interval.high
@@ -156,7 +163,7 @@ def _plots(scores: EvaluationReport) -> Iterator[Plot]:
 
 
 def _plot(scores: EvaluationReport, place: int) -> Plot:
-    is_mean = scores.measures[place].declaration.aggregate == "mean"
+    is_mean = _is_mean(scores, place)
     return Plot.bars(
         _schema(scores, place),
         f"means-{place + 1}",
@@ -182,7 +189,7 @@ def _topic_tables(scores: EvaluationReport) -> Iterator[ReportTable]:
 
 
 def _reading(scores: EvaluationReport) -> Iterator[str]:
-    if any(measure.declaration.aggregate == "mean" for measure in scores.measures):
+    if any(_is_mean(scores, place) for place in range(len(scores.measures))):
         yield (
             "The intervals are about the topics: other topics of the same kind would give other means. Runs "
             "are scored on the same topics, so intervals of two runs that overlap do not show that the runs "

@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cupel_client.api.client import Client, ServiceError
+from cupel_client.output import colour_system
 from cupel_contract.leaderboard_resources import LeaderboardResource
 from cupel_contract.qrels_resources import QrelsDiffResource, QrelsResource
 from cupel_contract.submission_resources import SubmissionResource
@@ -58,7 +59,8 @@ def main(once: bool, url: str | None, token_file: Path | None) -> None:
     """
     if (url is None) != (token_file is None):
         raise click.UsageError("--url and --token-file must be given together")
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
+    width = None if sys.stdout.isatty() else 110
+    console = Console(highlight=False, markup=False, width=width, color_system=colour_system())
     started = time.monotonic()
     console.print("\nCupel: from run files to a leaderboard", style="bold")
     with tempfile.TemporaryDirectory(prefix="cupel-demo-") as folder, ExitStack() as stack:

@@ -7,6 +7,8 @@ from typing import NoReturn
 
 import click
 
+from cupel_client.output import colours_allowed
+
 USAGE, SERVICE_FAILED = 2, 3
 
 EXAMPLE = Path(__file__).parent / "example"
@@ -61,7 +63,9 @@ def write_log(process: str, text: str) -> None:
     """Write a line of the log to standard error."""
     colours = {"cupel": "bright_white", "gateway": "cyan", "worker": "green", "scheduler": "magenta"}
     with suppress(OSError):  # A failed write, on a full disk for example, must not stop the service.
-        click.echo(f"{click.style(f'{process:>9}', fg=colours.get(process))} | {text}", err=True)
+        line = f"{click.style(f'{process:>9}', fg=colours.get(process))} | {text}"
+        # Threads without the context of the command write here, too.
+        click.echo(line, err=True, color=None if colours_allowed() else False)
 
 
 def print_welcome(url: str, token: Path) -> None:

@@ -1,6 +1,7 @@
 """Tests of `cupel audit`."""
 
 import json
+import os
 import math
 import subprocess
 import sys
@@ -102,6 +103,21 @@ class TestOutput:
             lines = Path(f"out/{table['name']}.csv").read_text().splitlines()
             assert lines[0] == ",".join(column["name"] for column in table["columns"])
             assert len(lines) == 1 + len(table["rows"])
+
+    @pytest.mark.parametrize("form", ["table", "json", "csv"])
+    def test_files_are_written_although_the_output_is_closed(self, form: str) -> None:
+        """As by `cupel audit ... | head`, if head has ended before the first line."""
+        code = "from cupel_client.main import main; main()"
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        done = subprocess.run(
+            [sys.executable, "-u", "-c", code, "audit", *DOWNSAMPLING, "--out", "out", "--format", form],
+            stdout=write_end,
+            stderr=subprocess.PIPE,
+        )
+        os.close(write_end)
+        assert b"Traceback" not in done.stderr
+        assert {"report.json", "points.csv", "ranks.csv"} <= {path.name for path in Path("out").iterdir()}
 
     @pytest.mark.parametrize("module", ["altair", "vl_convert"])
     def test_missing_figure_package_skips_only_the_page(self, module: str) -> None:

@@ -148,6 +148,7 @@ Cupel = Callable[..., Result]
 def cupel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cupel:
     """Return a function that runs `cupel` with an empty home folder, so without a stored login."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.delenv("CUPEL_URL", raising=False)
     monkeypatch.delenv("CUPEL_TOKEN", raising=False)
 

@@ -43,6 +43,17 @@ def test_login_stores_token_readable_by_owner_only(server, cupel, tmp_path: Path
     assert json.loads(credentials.read_text())["default"] == server.url
 
 
+def test_login_respects_the_xdg_configuration_folder(server, cupel, tmp_path: Path) -> None:
+    folder = tmp_path / "configuration"
+    token = server.token("alice") + "\n"
+    done = cupel("login", server.url, "--token-stdin", stdin=token, XDG_CONFIG_HOME=str(folder))
+    assert str(folder / "cupel" / "credentials.json") in done.stdout
+    assert stat.S_IMODE((folder / "cupel" / "credentials.json").stat().st_mode) == 0o600
+    assert not (tmp_path / "home").exists()
+    assert cupel("track", "list", XDG_CONFIG_HOME=str(folder)).exit_code == 0
+    assert "no service is selected" in cupel("track", "list", XDG_CONFIG_HOME="relative").stderr
+
+
 def test_login_reads_token_from_file_or_prompt(server, cupel, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(server.token("alice") + "\n")
@@ -217,7 +228,7 @@ def test_submit_prints_warnings_about_accepted_runs(organiser, track: str, folde
     (folder / "short.run").write_text((folder / "step1.run").read_text().replace("step1.run", "other"))
     done = organiser("submit", track, folder / "short.run")
     assert done.exit_code == 0
-    assert "warning run-tag" in done.stderr
+    assert "note run-tag" in done.stderr
 
 
 def test_submit_to_an_unknown_track_exits_with_2(organiser, folder: Path) -> None:

@@ -17,9 +17,9 @@ from cupel_measures.interop import pytrec_eval as ours
 theirs = pytest.importorskip("pytrec_eval")
 
 SUITE = "PYTREC_EVAL_TESTS"
-"""Environment variable: path of the test suite of pytrec_eval, tests/pytrec_eval_tests.py of its sources.
+"""Environment variable: path of the test suite of pytrec_eval, tests/pytrec_eval_tests.py of its repository.
 
-Beside its folder is that of trec_eval, with the folder `test`.
+Beside its folder is trec_eval 9.0.8, with its folder `test`. In trec_eval 10, expected values differ.
 """
 
 documents = st.sampled_from([f"d{i}" for i in range(14)])
@@ -110,9 +110,10 @@ GOOD: dict[str, Any] = {
     "relevance_level": 1,
     "judged_docs_only_flag": False,
 }
+WRONG_JUDGMENTS: list[Any] = [None, [], {"1": 5}, {"1": ["a"]}, {1: {"a": 1}}]
 WRONG_ARGUMENTS = [
     *({"measures": measures} for measures in (["nap"], ["P@5"], "mm", [7], [["map"]], 5, {"prefs"}, [""])),
-    *({"query_relevance": of} for of in (None, [], {"1": 5}, {"1": ["a"]}, {1: {"a": 1}})),
+    *({"query_relevance": judged} for judged in WRONG_JUDGMENTS),
     *(
         {"query_relevance": {"1": of}}
         for of in ({5: 1}, {"a": 1.0}, {"a": "1"}, {"a": None}, {"a": 1, b"b": 1})

@@ -268,7 +268,7 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the environment of a child process with these settings.
 
-        OpenBLAS gets one thread, because no score uses it and idle threads only use CPU time.
+        OpenBLAS gets one thread, because no score uses OpenBLAS, and its other threads would waste CPU time.
         """
         values = {variable(name): _format_value(value) for name, value in self.model_dump().items()}
         # The child must not read the files again, because `values` contains the settings from them.

@@ -48,10 +48,13 @@ def combine(folders: Sequence[Path], out: Path | None, form: str) -> None:
     request: dict[str, Any] = {"qrels": None, "other": None, "texts": None, "runs": {}}
     made = provenance(time.perf_counter() - begin, request) | {"combined": sources}
     data = {**result.as_data(), "provenance": made}
+    names = []
+    if out is not None:  # before printing, so that `| head` loses no file
+        out.mkdir(parents=True)
+        names = write_files(out, data, result.report)
     PRINTERS[form](data, result.report)
     if out is not None:
-        out.mkdir(parents=True)
-        click.echo(f"{out}: {', '.join(write_files(out, data, result.report))}", err=form != "table")
+        click.echo(f"{out}: {', '.join(names)}", err=form != "table")
 
 
 def _read(folder: Path) -> FinishedAudit:

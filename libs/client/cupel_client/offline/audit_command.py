@@ -295,7 +295,7 @@ def _perform(
 def _usage_errors() -> Iterator[None]:
     """Convert AuditError and MeasureError to click.UsageError.
 
-    It has all sentences of their messages.
+    The message of the UsageError has all sentences of the original error.
     """
     try:
         yield
@@ -377,10 +377,13 @@ def _run_trials(worker: Worker, how: AuditOptions) -> Mapping[int, Any]:
 
 
 def _print_result(finished: Result, how: AuditOptions, request: Mapping[str, Any], seconds: float) -> None:
-    """Print the result, and write its files if --out names a folder."""
+    """Write the files if --out names a folder, then print the result.
+
+    A pipe that is closed early, as by `| head`, then loses no file.
+    """
     assert finished.report is not None  # all trials are finished
     data = {**finished.as_data(), "provenance": provenance(seconds, request)}
+    names = [] if how.out is None else write_files(how.out, data, finished.report)
     PRINTERS[how.form](data, finished.report)
     if how.out is not None:
-        names = write_files(how.out, data, finished.report)
         click.echo(f"{how.out}: {', '.join(names)}", err=how.form != "table")

@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, named_runs
+from cupel_client.offline.input_files import (
+    InputFile,
+    first_row,
+    looks_like_qrels,
+    named,
+    named_runs,
+    shown_name,
+    shown_path,
+)
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_output import BY_TOPIC, EXPLAINING, OF_ONE_RUN, PRINTERS
@@ -243,7 +251,7 @@ def read_judgments(
         return read_qrels(dict(aspects) if qrels is None else qrels, profile=profile)
     except Refused as refused:
         findings = refused.findings
-    _print_lines(findings, str(qrels or ""))
+    _print_lines(findings, shown_path(qrels) if qrels else "")
     if qrels is not None and len(first_row(qrels)) == 6 and any(map(looks_like_qrels, runs)):
         click.echo("QRELS and RUN seem to be swapped: give the qrels first, then the runs.", err=True)
     raise click.exceptions.Exit(NEGATIVE)
@@ -285,9 +293,10 @@ def read_texts(collection: Collection) -> Texts:
 def print_findings(report: EvaluationReport) -> None:
     """Print refusals with their reasons, and a summary of warnings, to standard error."""
     for name, run in report.refused.items():
-        _print_lines(run.findings, run.source)
-        click.echo(f"{printable(name)} is refused and not scored.", err=True)
-    for line in finding_lines.summary({name: run.findings for name, run in report.scored.items()}):
+        _print_lines(named(run.findings, run.source), shown_name(run.source))
+        click.echo(f"{printable(shown_name(name))} is refused and not scored.", err=True)
+    findings = {name: named(run.findings, run.source) for name, run in report.scored.items()}
+    for line in finding_lines.summary(findings):
         click.echo(line, err=True)
     for line in finding_lines.lines_of(report.collection.findings, file="", at_most=3):
         click.echo(finding_lines.coloured(line), err=True)

@@ -3,19 +3,22 @@
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from cupel_measures.findings import Refused
+from cupel_measures.findings import Findings, Refused
 from cupel_measures.inputs.irds_collections import PREFIX
 from cupel_measures.inputs.run_names import STANDARD_INPUT, STDIN, named_files, names_of
 from cupel_measures.reading.compression import Limits, open_plain, reopenable
 from cupel_measures.reading.content_formats import has_grades, head_of
+from cupel_measures.reading.run_files import TAG
 
+PIPES = "cupel_client.pipes"
+"""Key of the paths of pipes in the data of the command's context."""
 HEAD = 1 << 16
 """Maximum number of bytes to read in order to find the first row of a file."""
 
@@ -42,12 +45,37 @@ class InputFile(click.Path):
         if ctx is None or (not is_input and (path.is_file() or path.is_dir())):
             return path
         copy = Path(ctx.with_resource(TemporaryDirectory(prefix="cupel-"))) / path.name
+        ctx.meta.setdefault(PIPES, {})[copy] = str(path)
         try:
             with nullcontext(sys.stdin.buffer) if is_input else path.open("rb") as stream:
                 copy.write_bytes(reopenable(stream, Limits()))  # type: ignore[arg-type]  # the result is bytes for a stream
         except OSError as problem:
             self.fail(f"cannot read {value!r}: {problem.strerror}", param, ctx)
         return copy
+
+
+def shown_path(path: Path) -> str:
+    """Return the path as on the command line; for a copy of a pipe, the path of the pipe."""
+    return _pipes().get(path, str(path))
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a file for messages; for a copy of a pipe, the path of the pipe."""
+    return next((pipe for copy, pipe in _pipes().items() if copy.name == name), name)
+
+
+def named(findings: Findings, name: str) -> Findings:
+    """Return the findings of a file; those of a pipe without the note that its tag is not its name."""
+    if shown_name(name) == name or TAG not in findings.totals:
+        return findings
+    listed = [finding for finding in findings if finding.code != TAG]
+    return Findings(listed, {code: total for code, total in findings.totals.items() if code != TAG})
+
+
+def _pipes() -> Mapping[Path, str]:
+    """Return the path of each copied pipe by the path of its copy."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.meta.get(PIPES, {})
 
 
 def looks_like_qrels(path: Path) -> bool:

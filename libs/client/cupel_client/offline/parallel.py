@@ -118,8 +118,8 @@ def _results(futures: Sequence[Future[Any]], count: int, interrupts: Sequence[in
 def _noted_interrupts() -> Iterator[Sequence[int]]:
     """Yield a list that gets an element at every Ctrl-C.
 
-    Raises KeyboardInterrupt at the end if there was one. Raised at once, the exception would be lost in a
-    callback of Python, such as one of an import.
+    Raises KeyboardInterrupt at the end if the list has an element. An exception that is raised at once could
+    be lost in a callback of Python, for example during an import.
     """
     interrupts: list[int] = []
     if (

@@ -17,8 +17,8 @@ def teams_of(
 ) -> dict[str, str] | None:
     """Return the team of each run by name.
 
-    Return None if neither `file` nor `pattern` is given. With `by_folder`, the team is then the first folder
-    in the name, if all names have one.
+    Without `file` and `pattern`, the team is the first folder in the name if `by_folder` is true and all
+    names have a folder. If not, return None.
 
     file: two columns, run and team. pattern: a regular expression that is searched in the name of a run; its
     first group is the team. Raise click.UsageError, with all errors, if the file is invalid or a run has no

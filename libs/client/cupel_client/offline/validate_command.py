@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -11,12 +11,19 @@ from typing import Any, Literal
 import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline.input_files import InputFile, looks_like_qrels, named_runs
+from cupel_client.offline.input_files import (
+    InputFile,
+    looks_like_qrels,
+    named,
+    named_runs,
+    shown_name,
+    shown_path,
+)
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.output import format_option, printable, write_csv, write_json, write_jsonl
 from cupel_measures.evaluation.run_scoring import DEEPEST
-from cupel_measures.findings import Findings, Refused
+from cupel_measures.findings import KINDS, Findings, Refused
 from cupel_measures.inputs.judgment_sources import qrels as read_qrels
 from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Qrels
@@ -42,9 +49,19 @@ class Checked:
     def verdict(self) -> str:
         return "refused" if self.findings.refused else "accepted"
 
+    @property
+    def shown(self) -> str:
+        """Return the name of the file in findings."""
+        return shown_name(self.path.name)
+
+    @property
+    def has_warnings(self) -> bool:
+        """Return whether there are warnings that are more than notes."""
+        return any(KINDS[code].label == "warning" for code in self.findings.totals)
+
     def data(self) -> dict[str, Any]:
         return {
-            "file": str(self.path),
+            "file": shown_path(self.path),
             "kind": self.kind,
             "verdict": self.verdict,
             **self.facts,
@@ -67,10 +84,13 @@ class Checked:
     help="Depth of the track, for warnings about rankings with more documents.",
 )
 @click.option(
+    "-v",
+    "--verbose",
     "--all",
     "everything",
     is_flag=True,
-    help=f"List all findings instead of {finding_lines.LISTED} of each kind.",
+    help="List all findings of each file. By default, several files get a line each, and a single file gets "
+    f"{finding_lines.LISTED} findings of each kind.",
 )
 @format_option()
 def validate(
@@ -81,7 +101,8 @@ def validate(
     A file with the suffix .yaml, .yml or .json is a collection. A file whose first line has four columns, or
     five columns of which the last two are labels, is qrels, and so is a table with a column of grades. Any
     other file is a run. If there are qrels, the topics of the runs are compared with the topics of the qrels.
-    The exit code is 1 if a file is refused.
+    The exit code is 1 if a file is refused. Several files get a line each, and each remedy is printed once;
+    -v prints all findings.
 
     \b
     Examples:
@@ -95,8 +116,12 @@ def validate(
     judgments, reference = _check_judgments(others if qrels is None else [qrels, *others])
     results = map_in_parallel(partial(check_run, qrels=reference, depth=depth), runs, doing="checking")
     checked = [*judgments, *(result for result in results if result is not None)]
-    _PRINTERS[form](checked, everything)
-    if lost := [str(path) for path, result in zip(runs, results, strict=True) if result is None]:
+    checked = [replace(result, findings=named(result.findings, result.path.name)) for result in checked]
+    if form == "table" and len(files) > 1 and not everything:
+        _print_summary(checked)
+    else:
+        _PRINTERS[form](checked, everything)
+    if lost := [shown_path(path) for path, result in zip(runs, results, strict=True) if result is None]:
         click.echo(
             f"not checked, because a process was killed (out of memory?): {printable(', '.join(lost))}",
             err=True,
@@ -178,20 +203,52 @@ def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
 def _print_table(checked: Sequence[Checked], everything: bool) -> None:
     for result in checked:
         _print_file(result, None if everything else finding_lines.LISTED)
+    _print_totals(checked)
+
+
+def _print_totals(checked: Sequence[Checked]) -> None:
     verdict = Counter(result.verdict for result in checked)
-    warned = sum(bool(result.findings.warnings) and not result.findings.refused for result in checked)
+    warned = sum(result.has_warnings and not result.findings.refused for result in checked)
     parts = [f"{verdict['accepted']} accepted" + (f" ({warned} with warnings)" if warned else "")]
     parts += [f"{verdict['refused']} refused"] if verdict["refused"] else []
     click.echo(f"{len(checked)} file{'s' * (len(checked) != 1)}: {', '.join(parts)}")
 
 
-def _print_file(result: Checked, at_most: int | None) -> None:
+def _print_summary(checked: Sequence[Checked]) -> None:
+    """Print a line per file, each remedy once, and the totals."""
+    for result in checked:
+        click.echo(f"{_heading(result)}{_reasons(result)}")
+    files = Counter(code for result in checked for code in result.findings.totals)
+    for code in sorted(files, key=lambda code: finding_lines.LABELS.index(KINDS[code].label)):
+        number = f"{files[code]} file{'s' * (files[code] != 1)}"
+        click.echo(click.style(f"-> {KINDS[code].label} {code} ({number}): {KINDS[code].remedy}", dim=True))
+    _print_totals(checked)
+    if files:
+        click.echo("Add -v to list all findings.")
+
+
+def _heading(result: Checked) -> str:
     colour = "red" if result.findings.refused else "green"
-    name = click.style(printable(str(result.path)), bold=True)
-    click.echo(f"{name}: {result.kind}, {click.style(result.verdict, fg=colour)}")
+    name = click.style(printable(shown_path(result.path)), bold=True)
+    return f"{name}: {result.kind}, {click.style(result.verdict, fg=colour)}"
+
+
+def _reasons(result: Checked) -> str:
+    """Return the codes of errors and warnings, and the first error with its place."""
+    totals = result.findings.totals
+    codes = [f"{code} ({totals[code]:,})" for code in totals if KINDS[code].label == "error"]
+    codes += [code for code in totals if KINDS[code].label == "warning"]
+    errors = sorted(result.findings.errors, key=lambda finding: finding.line or 0)
+    places = [f"line {finding.line}: " if finding.line else "" for finding in errors[:1]]
+    first = [f"; {place}{finding.message}" for place, finding in zip(places, errors, strict=False)]
+    return printable("".join([f": {', '.join(codes)}" if codes else "", *first]))
+
+
+def _print_file(result: Checked, at_most: int | None) -> None:
+    click.echo(_heading(result))
     for line in _fact_lines(result):
         click.echo(f"  {printable(line)}")
-    for line in finding_lines.coloured_lines_of(result.findings, file=result.path.name, at_most=at_most):
+    for line in finding_lines.coloured_lines_of(result.findings, file=result.shown, at_most=at_most):
         click.echo(f"  {line}")
     click.echo()
 
@@ -239,7 +296,7 @@ def _print_csv(checked: Sequence[Checked], everything: bool) -> None:
 
 def _rows(result: Checked) -> Iterator[dict[str, Any]]:
     """Yield a row per finding, or one row for a file without findings."""
-    same = {"file": str(result.path), "kind": result.kind, "verdict": result.verdict}
+    same = {"file": shown_path(result.path), "kind": result.kind, "verdict": result.verdict}
     for finding in result.findings:
         yield finding_lines.as_data(finding) | same
     if not result.findings.listed:

@@ -38,8 +38,12 @@ LISTED = 10
 
 
 def credentials_file() -> Path:
-    """Return the path of the file that stores the tokens."""
-    return Path.home() / ".config" / "cupel" / "credentials.json"
+    """Return the path of the file that stores the tokens.
+
+    It is in XDG_CONFIG_HOME, if that is an absolute path as the XDG specification requires, or in ~/.config.
+    """
+    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return (folder if folder.is_absolute() else Path.home() / ".config") / "cupel" / "credentials.json"
 
 
 def read_credentials() -> dict[str, Any]:

@@ -27,8 +27,9 @@ from cupel_client.online.online_output import print_line
 def login(url: str, token: str | None, token_stdin: bool, token_file: Path | None) -> None:
     """Log in to the service at URL: check a token and store it.
 
-    Later commands use this service by default. Tokens are stored in ~/.config/cupel/credentials.json, which
-    only you can read. If neither an option nor CUPEL_TOKEN gives the token, the command prompts for it.
+    Later commands use this service by default. Tokens are stored in cupel/credentials.json in
+    $XDG_CONFIG_HOME (default: ~/.config), which only you can read. If neither an option nor CUPEL_TOKEN
+    gives the token, the command prompts for it.
 
     \b
     Example:

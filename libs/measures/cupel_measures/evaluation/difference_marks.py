@@ -9,7 +9,7 @@ def marks_of(compared: ComparisonReport, comparison: MeasureComparison, place: i
     """Return the marks of the significant differences of one run by one measure.
 
     The mark is + or - for the difference from the baseline. With all pairs, the marks are the letters of the
-    runs whose mean is significantly lower.
+    runs that are significantly worse, by mean ranks if the test compares them, otherwise by means.
     """
     pairs = [pair for pair in comparison.differences if pair.significant]
     if not compared.choices.all_pairs:
@@ -34,7 +34,7 @@ def is_higher(compared: ComparisonReport, pair: Difference) -> bool:
 def labels_of(compared: ComparisonReport) -> list[str]:
     """Return the name of each run.
 
-    With all pairs, the letter of the run comes before it.
+    With all pairs, the letter of the run comes before the name.
     """
     if not compared.choices.all_pairs:
         return list(compared.systems)

@@ -83,10 +83,11 @@ class EvaluationReport(Mapping[str, MeasureScores]):
     def __getitem__(self, name: str) -> MeasureScores:
         run = self.scored[name]
         texts = [str(measure) for measure in self.measures]
+        # A comparison scores further measures after those of the report.
         by_topic = {
-            text: self.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=True)
+            text: self.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=False)
         }
-        return MeasureScores(dict(zip(texts, run.means, strict=True)), by_topic)
+        return MeasureScores(dict(zip(texts, run.means, strict=False)), by_topic)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scored)

@@ -72,7 +72,7 @@ class ArrayRun:
     def findings(self) -> Findings:
         """Return the errors.
 
-        These are invalid or repeated ids, scores that are no numbers, and no documents.
+        These are invalid or repeated ids, scores that are no numbers, and a run without documents.
         """
         findings = Findings()
         self._check_topics(findings)
@@ -179,7 +179,8 @@ class ArrayRun:
 class _Hits:
     """The judged documents of a run.
 
-    row, column: places in the arrays. topic, document: indices in the qrels. topics: their number.
+    row, column: positions in the arrays. topic, document: indices in the qrels. topics: number of topics in
+    the qrels. rows: by row of the arrays, the index of the topic in the qrels, or -1 if they lack it.
     """
 
     row: Ints

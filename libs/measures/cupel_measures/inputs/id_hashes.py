@@ -49,7 +49,7 @@ def _text_hashes(ids: Cells) -> Hashes:
 
 
 def code_points(ids: Cells) -> NDArray[Any]:
-    """Return the characters of fixed-width text in a further dimension."""
+    """Return the character codes of fixed-width text, along an additional last axis."""
     kind: Any = np.uint8 if ids.dtype.kind == "S" else np.uint32
     return np.ascontiguousarray(ids)[..., None].view(kind)
 
@@ -81,7 +81,9 @@ def repeated_cells(ids: Cells, present: NDArray[np.bool_], hashes: Hashes) -> li
 
 
 def judged_cells(ids: Cells, hashes: Hashes, pools: Sequence[Mapping[str, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the cells that can be judged, by row; the caller looks up their ids.
+    """Yield the cells that may hold a judged document; the caller looks up their ids.
+
+    The cells are in the order of rows.
 
     A filter, indexed by the hash of topic and document, excludes nearly all other cells. pools: the judged
     documents of each row.
@@ -99,7 +101,7 @@ def judged_cells(ids: Cells, hashes: Hashes, pools: Sequence[Mapping[str, int]])
 
 
 def _hashes_of_names(names: list[str], dtype: np.dtype[Any]) -> tuple[Hashes, NDArray[np.bool_]]:
-    """Return the hashes of the ids that fit into an array, and which ids fit."""
+    """Return the hashes of the ids that fit into an array of `dtype`, and which fit."""
     valid = np.ones(len(names), bool)
     if dtype.kind in "iu":
         largest = int(np.iinfo(dtype).max)

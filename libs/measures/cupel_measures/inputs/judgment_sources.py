@@ -62,7 +62,7 @@ def _is_collection(path: Path) -> bool:
 class _Part:
     """Judgments of one aspect.
 
-    is_table: whether the lines of `file` are not those of the source.
+    is_table: whether the source is a table. The lines of `file` are then not lines of the source.
     """
 
     aspect: str
@@ -133,7 +133,7 @@ def _built(parts: list[_Part]) -> Collection:
 
 
 def _without_lines(findings: Findings, tables: set[str]) -> Findings:
-    """Return the findings without line numbers in tables."""
+    """Return the findings, without line numbers in those about tables."""
     listed = [
         replace(finding, line=None, column=None) if finding.file in tables else finding
         for finding in findings.listed

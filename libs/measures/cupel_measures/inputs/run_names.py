@@ -57,7 +57,7 @@ def named_files(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def _in_folder(folder: Path) -> list[tuple[str | None, Path]]:
-    """Return the files in a folder and its folders, with their paths in it.
+    """Return the files in a folder and its subfolders, with their relative paths.
 
     Return the folder itself if there is no file, so that the reader refuses it.
     """

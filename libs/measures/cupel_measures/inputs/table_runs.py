@@ -146,7 +146,8 @@ def _places_in_ties(
 
     Their ids are greater.
 
-    found: the scores of the hits. tied: whether another document has the score. values: of all documents.
+    found: the scores of the hits. tied: whether another document has the same score.
+    values: the scores of all documents.
     """
     places = np.zeros(len(hits), np.int64)
     for score in np.unique(found[tied]):

@@ -53,7 +53,7 @@ def nesting(source: Any) -> int:
 def check_table(table: Table, content: Content, name: str, code: str) -> Findings:
     """Return an error for each invalid id and each value that is no number.
 
-    code: of the errors about values.
+    code: the code of errors about values.
     """
     findings = Findings()
     for topic, values in table.items():

@@ -1,1 +1,1 @@
-"""Drop-in replacements of other evaluation libraries."""
+"""Drop-in replacements for other evaluation libraries."""

@@ -86,8 +86,8 @@ def binary_gain(ranking: GradedRanking) -> float:
 def normalised_gain(ranking: GradedRanking) -> float:
     """Return G, the discounted gain divided by the ideal gain.
 
-    A gain is divided by log2(2 + ideal gain - gain so far). A rank below all
-    relevant documents of the ideal ranking adds 1 to the ideal gain in the discount.
+    A gain is divided by log2(2 + ideal gain - gain so far). Each rank below
+    the end of the ideal ranking adds 1 to the ideal gain in the discount.
     """
     ideal = [0, *accumulate(ranking.ideal)]
     total, so_far = 0.0, 0
@@ -115,7 +115,7 @@ def ndcg_at_relevant(ranking: GradedRanking) -> float:
 def ndcg_at_levels(ranking: GradedRanking) -> float:
     """Return Rndcg: nDCG at each depth where the ideal gain changes, averaged.
 
-    The whole ranking is a further depth if it is longer by at least two ranks.
+    The length of the run is a further depth if it exceeds that of the ideal ranking by at least two.
     """
     if not ranking.relevant:
         return 0.0

@@ -16,8 +16,7 @@ from ir_measures.util import QrelsConverter, RunConverter
 
 from cupel_measures.catalogue.parser import Measure, MeasureError, parse
 from cupel_measures.inputs.table_runs import has_scores, join_table
-from cupel_measures.inputs.table_sources import table_of
-from cupel_measures.inputs.topic_tables import is_number_type
+from cupel_measures.inputs.topic_tables import is_number_type, nested_table
 from cupel_measures.interop.judged_tables import Row, qrels_of
 from cupel_measures.model import Qrels
 from cupel_measures.model.profiles import Profile, find
@@ -75,7 +74,7 @@ class CupelEvaluator(providers.Evaluator):
 
         The base class adds the other topics.
         """
-        table = table_of(RunConverter(run).as_dict_of_dict(), "score", "run")
+        table = nested_table(RunConverter(run).as_dict_of_dict(), "run")
         _check_scores(table)
         joined = join_table(table, self._qrels, profile=self._profile)
         scores = evaluate(self._qrels, joined, [*self._parsed.values()]).values
@@ -104,7 +103,7 @@ def _read_qrels(qrels: Any, *, by_subtopic: bool) -> Qrels:
     """
     if not by_subtopic:
         given = QrelsConverter(qrels).as_dict_of_dict()
-        table = table_of({topic: of for topic, of in given.items() if of}, "relevance", "qrels")
+        table = nested_table({topic: of for topic, of in given.items() if of}, "qrels")
         return qrels_of(_whole_grades(table), LEVEL)
     rows: list[Row] = [
         (str(topic), str(document), str(subtopic), _whole(grade))

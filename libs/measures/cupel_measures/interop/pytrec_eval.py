@@ -1,4 +1,4 @@
-"""Drop-in replacement of pytrec_eval: change one import line.
+"""Drop-in replacement for pytrec_eval: change one import line.
 
     from cupel_measures.interop import pytrec_eval
 
@@ -85,8 +85,8 @@ def _check_new(document: str, known: Mapping[str, float], topic: str) -> None:
 def compute_aggregated_measure(measure: str, values: list[float]) -> float:
     """Return the aggregate of the values of a measure over topics.
 
-    It is the sum for names that begin with num_, the geometric mean of values that are logarithms for names
-    that begin with gm_, else the mean.
+    For names that begin with num_, it is the sum. For names that begin with gm_, the values are logarithms,
+    and it is the geometric mean. For other names, it is the mean.
     """
     if measure.startswith("num_"):
         return float(np.sum(values))

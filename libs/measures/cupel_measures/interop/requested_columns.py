@@ -48,7 +48,7 @@ WITH_PARAMETERS = re.compile(
 
 @dataclass(frozen=True)
 class RequestedColumn:
-    """A column of results: its key, and the measure or the name without a measure."""
+    """A column of results: its key, and its measure or, without one, its name."""
 
     key: str
     measure: Measure | str

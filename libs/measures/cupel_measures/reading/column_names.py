@@ -56,7 +56,8 @@ def roles_of(names: Sequence[str], content: Content, name: str) -> ColumnRoles:
     """Return the roles of columns with these names.
 
     The names are those of ir_measures, ir_datasets, PyTerrier, BEIR and TREC, in upper or lower case. name:
-    of the table, for findings. Raise Refused if a column is missing, or if several columns are possible.
+    the name of the table in findings. Raise Refused if a column is missing, or if several columns are
+    possible.
     """
     findings = Findings()
     topic = _position(names, (TOPIC,), "topic ids", name, findings)

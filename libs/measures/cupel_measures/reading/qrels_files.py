@@ -387,9 +387,9 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
 
 
 def _count_partly_judged(table: _JudgmentTable) -> None:
-    """Report documents that are judged only for other aspects.
+    """Report, for each aspect, documents that are judged only for other aspects.
 
-    The report is for each aspect and counts (topic, document) pairs.
+    A finding counts (topic, document) pairs.
     """
     if len(table.labels) < 2 or not table.pools:
         return

@@ -48,6 +48,7 @@ TAG = declare(
     "warning",
     "the tag differs from the file name",
     "name the file after its tag, so that people can distinguish runs",
+    is_note=True,
 )
 FEW_JUDGED = declare(
     "run-few-judged",
@@ -159,7 +160,7 @@ class Effects:
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
     """Return the topics of `run` whose ranking depends on the profile.
 
-    Rankings are compared to `depth` documents.
+    For single precision, only the first `depth` documents of each topic are compared.
 
     Documents with equal ranks have no order by rank, so they do not count as a difference.
     """

@@ -1,6 +1,6 @@
 """Warnings about topics of qrels.
 
-Such topics are ignored, have no judgments, or have no relevant documents.
+They are about topics that are ignored, have no judgments, or have no relevant documents.
 """
 
 from collections.abc import Sequence

@@ -155,9 +155,9 @@ def gate(
 ) -> None:
     """Pass or fail a run against a baseline.
 
-    The verdict on RUN is better, no worse, worse or undecided. A run that is not significantly worse does not
-    pass for this reason: it passes if a loss of --max-drop or more is ruled out. Each gate is tested at
-    --alpha, without correction for several gates. All gates must pass, so this makes passing no easier.
+    The verdict on RUN is better, no worse, worse or undecided. RUN passes if a loss of --max-drop or more is
+    ruled out. It is not enough that RUN is not significantly worse. Each gate is tested at --alpha, without
+    correction for several gates. All gates must pass, so this makes passing no easier.
 
     \b
     Examples:

@@ -11,16 +11,18 @@ from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings
 
 LISTED = 10
 """Default number of listed findings of one code."""
+LABELS = ("error", "warning", "note")
+"""Words for findings in printed lines, in their order."""
 
 
 def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> Iterable[str]:
-    """Yield a line per finding, errors first.
+    """Yield a line per finding: errors, warnings, then notes.
 
     at_most: number of findings of a code to list; further findings are only counted. file: name of the file
     on the command line; a line about another file contains the name of that file.
     """
-    for severity in ("error", "warning"):
-        for code in [code for code in findings.totals if KINDS[code].severity == severity]:
+    for label in LABELS:
+        for code in [code for code in findings.totals if KINDS[code].label == label]:
             listed = [finding for finding in findings if finding.code == code]
             for finding in listed[:at_most]:
                 yield line_of(finding, file)
@@ -28,15 +30,15 @@ def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> It
             full = len(listed) >= LISTED_PER_CODE
             more = (findings.totals[code] if full else len(listed)) - len(listed[:at_most])
             if more > 0:
-                yield f"{printable(file or 'qrels')}: {severity} {code}: and {more:,} more"
+                yield f"{printable(file or 'qrels')}: {label} {code}: and {more:,} more"
 
 
 def line_of(finding: Finding, file: str) -> str:
-    """Return `FILE:LINE:COLUMN: severity code: message`."""
+    """Return `FILE:LINE:COLUMN: label code: message`."""
     name = file if finding.file in (None, PurePath(file).name) else finding.file
     places = (name or None, finding.line, finding.column)
     where = ":".join(str(place) for place in places if place is not None)
-    return printable(f"{where}: {finding.severity} {finding.code}: {finding.message}".removeprefix(": "))
+    return printable(f"{where}: {finding.label} {finding.code}: {finding.message}".removeprefix(": "))
 
 
 def is_warning(code: str) -> bool:
@@ -53,7 +55,7 @@ def remedies(findings: Findings) -> Iterable[str]:
 def as_data(finding: Finding) -> dict[str, Any]:
     """Return a finding with the fields of the API."""
     keys = ("line", "column", "topic", "code", "message", "sample", "file")
-    return {"severity": finding.severity, **{key: getattr(finding, key) for key in keys}}
+    return {"severity": finding.label, **{key: getattr(finding, key) for key in keys}}
 
 
 def coloured_lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> Iterable[str]:
@@ -68,7 +70,7 @@ def coloured(line: str) -> str:
 
     click removes colours if there is no terminal.
     """
-    for word, colour in (("error", "red"), ("warning", "yellow")):
+    for word, colour in zip(LABELS, ("red", "yellow", "cyan"), strict=True):
         head, separator, rest = line.partition(f"{word} ")
         if separator and (not head or head.endswith(": ")):
             return f"{head}{click.style(word, fg=colour, bold=True)} {rest}"
@@ -87,4 +89,4 @@ def summary(warnings: Mapping[str, Findings]) -> Iterable[str]:
                 runs_by_code.setdefault(code, []).append(name)
     for code, names in runs_by_code.items():
         runs = names[0] if len(names) == 1 else f"{len(names)} runs"
-        yield f"{printable(runs)}: warning {code}: {KINDS[code].meaning}"
+        yield f"{printable(runs)}: {KINDS[code].label} {code}: {KINDS[code].meaning}"

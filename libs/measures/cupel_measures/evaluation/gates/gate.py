@@ -79,7 +79,7 @@ def gates(file: str | Path, run: Any, *, profile: str | None = None, depth: int 
     """Apply all gates of a file to a run.
 
     file: path of a file of gates, such as cupel-gates.yaml. run, profile, depth: as in `gate`. Raise Refused,
-    with all errors, if the file of gates, or a file that it names, is invalid.
+    with all errors, if the file of gates, a file that it names, or the run is invalid.
     """
     planned = read_gates(file)
     if profile is not None:

@@ -93,7 +93,8 @@ def read_gates(path: str | Path) -> tuple[PlannedGate, ...]:
 class _GateReader:
     """A reader of the gates of a file.
 
-    values: what each place means, so that a default of all gates is read and reported once.
+    values: the value read at each place. A default of all gates is therefore read only once, and its errors
+    are reported only once.
     """
 
     folder: Path

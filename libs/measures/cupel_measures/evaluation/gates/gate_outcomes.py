@@ -14,7 +14,7 @@ from cupel_measures.evaluation.gates.gate_rules import PASSING, GateRule, GateVe
 class UnjudgedEffect:
     """The effect of unjudged documents among the first ten on a verdict.
 
-    Documents count that are unjudged, and that only one of the two runs has among its first ten.
+    A document counts if it is unjudged and only one of the two runs has it among its first ten.
 
     run, baseline: their share among the first ten documents of each. documents: of both, as pairs of topic
     and document. against_run: the verdict if the documents of the run had the lowest label and those of

@@ -69,8 +69,9 @@ class GateRule:
 
     measure: canonical text. max_drop: the smallest loss of the mean, against the baseline, that must be ruled
     out. alpha: level of the one-sided tests. test: "t" or "sign-flip". min_topics: with fewer topics, the
-    verdict is "undecided". max_unjudged: share of unjudged documents in the first ten up to which they cannot
-    change the verdict. name: of the gate in a file of gates.
+    verdict is "undecided". max_unjudged: unjudged documents that only one run has among its first
+    ten can change the verdict if their share of the ten is larger than this. name: name of the gate in a file
+    of gates, or None.
     """
 
     measure: str

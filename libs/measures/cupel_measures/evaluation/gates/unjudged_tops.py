@@ -53,8 +53,8 @@ def unjudged_tops(
 
     Documents that both runs have among the first ten are judged or unjudged for both, so they do not count.
 
-    aspect: a document counts as judged if it is judged for this aspect, or by subtopic if it is None. topics:
-    bool[T], the compared topics.
+    aspect: a document counts as judged if it is judged for this aspect. If the aspect is None, it counts if
+    it is judged by subtopic. topics: bool[T], the compared topics.
     """
     judged = are_judged(qrels, aspect, profile)
     found: tuple[list[TopicDocument], list[TopicDocument]] = ([], [])

@@ -55,8 +55,8 @@ def delimited_table(data: bytes, content: Content, name: str) -> Table:
 def ranked_table(data: bytes, name: str) -> tuple[Table, Findings]:
     """Return a run of three columns (topic, document, rank), and a warning about it.
 
-    Raise Refused if the third column is not the ranks 1, 2, 3, ... of each topic, because it is unclear what
-    it is.
+    Raise Refused if the third column is not the ranks 1, 2, 3, ... of each topic, because its meaning
+    is then unclear.
     """
     lines = [line for line in text_of(data, "score", name) if line.strip() and not line.startswith("#")]
     findings = Findings()
@@ -109,7 +109,7 @@ def _number(word: str) -> float | str:
 
 
 def _columns(lines: list[str], width: int, separator: str | None) -> list[list[str]] | None:
-    """Return the columns of a table; None if a line has another number of fields."""
+    """Return the columns of a table; None if not all lines have `width` fields."""
     if not any('"' in line for line in lines) or separator is None:
         if separator is not None and set(map(methodcaller("count", separator), lines)) - {width - 1}:
             return None

@@ -23,7 +23,7 @@ class FileTable:
 
 
 def table_in(source: Source, content: Content, name: str) -> FileTable | None:
-    """Return the table in a file, or None for a file in TREC or another format.
+    """Return the table in a file; None for other formats, such as TREC.
 
     source: a path, or bytes. Raise Refused if the table is invalid, and OSError if the file cannot be read.
     """

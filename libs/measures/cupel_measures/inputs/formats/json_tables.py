@@ -90,7 +90,7 @@ def _is_json(line: bytes) -> bool:
 def _refused(lines: list[bytes], problem: Exception, name: str) -> Refused:
     """Return the refusal of invalid JSON.
 
-    lines: those of JSON Lines, or none.
+    lines: the lines of JSON Lines; empty for other JSON.
     """
     findings = Findings()
     for number, line in enumerate(lines, 1):

@@ -76,9 +76,9 @@ def _some(topics: Sequence[str]) -> str:
 
 
 def _hint(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
-    """Return a hint if most topics differ only by leading zeros or an affix.
+    """Return a hint if most ids differ only by leading zeros, an affix or both.
 
-    They can also differ by both.
+    Ids of the run are compared with those of the track.
     """
     run, track = {_plain(topic): topic for topic in theirs}, {_plain(topic): topic for topic in ours}
     common = [topic for topic in run if topic in track]
