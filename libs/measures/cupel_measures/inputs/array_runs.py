@@ -240,21 +240,28 @@ class _Hits:
             first[begin:end] = len(values) - np.searchsorted(ordered, own, side="right") + 1
             last[begin:end] = len(values) - np.searchsorted(ordered, own, side="left")
             rank[begin:end] = first[begin:end]
-        for hit in np.flatnonzero(first < last).tolist():
-            rank[hit] += self._place_in_tie(run, profile, hit)
+        self._order_ties(run, profile, np.flatnonzero(first < last).tolist(), rank)
         return rank, first, last
 
-    def _place_in_tie(self, run: ArrayRun, profile: Profile, hit: int) -> int:
-        """Return how many documents with the same score have greater ids."""
-        row, column = int(self.row[hit]), int(self.column[hit])
-        values = _comparable(run.scores[row], profile)
-        tied = np.flatnonzero((values == values[column]) & run.present[row]).tolist()
-        id_ = run._id(row, column)
-        return sum(run._id(row, other) > id_ for other in tied)
+    def _order_ties(self, run: ArrayRun, profile: Profile, tied: list[int], rank: Ints) -> None:
+        """Add to the rank of each tied hit the number of documents before it in its tie group.
+
+        Ids descend in a tie group.
+        """
+        groups: dict[tuple[int, float], dict[str, int]] = {}
+        for hit in tied:
+            row, column = int(self.row[hit]), int(self.column[hit])
+            values = _comparable(run.scores[row], profile)
+            group = row, float(values[column])
+            if group not in groups:
+                members = np.flatnonzero((values == values[column]) & run.present[row]).tolist()
+                ids = sorted((run._id(row, member) for member in members), reverse=True)
+                groups[group] = {id_: place for place, id_ in enumerate(ids)}
+            rank[hit] += groups[group][run._id(row, column)]
 
 
 def _comparable(scores: NDArray[Any], profile: Profile) -> Floats:
     """Return scores in the precision in which `profile` compares them."""
     with np.errstate(over="ignore", under="ignore"):
-        single: Floats = scores.astype(np.float32).astype(np.float64)
-        return single if profile.single_precision else scores.astype(np.float64)
+        kept = scores.astype(np.float32) if profile.single_precision else scores
+        return kept.astype(np.float64)
