@@ -64,7 +64,8 @@ def _attempt(system: System, claim: Claim, handler: Handler, on_renewal: Callabl
     except LeaseLost:
         outcome = "lost"
         log.warning(
-            "the lease of %s expired before this worker finished it, so another worker may have claimed it",
+            "the lease of %s expired before this worker finished the job, so another worker may have "
+            "claimed it",
             claim.id,
         )
     except JobPostponed:

@@ -313,7 +313,7 @@ def _require_no_texts(measure: Measure) -> Measure:
     """
     if measure.declaration.texts:
         raise MeasureError(
-            f"{measure}: requires the document texts, which the service does not keep; "
+            f"{measure} requires the document texts, which the service does not keep; "
             "score it with `cupel evaluate` and a collection file that declares `texts`"
         )
     return measure

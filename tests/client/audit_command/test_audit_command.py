@@ -1,8 +1,8 @@
 """Tests of `cupel audit`."""
 
 import json
-import os
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -98,7 +98,9 @@ class Settings(BaseSettings):
     turn_seconds: Span = Field(
         5.0, description="time for which a worker process runs jobs of one queue before it turns to others"
     )
-    job_seconds: Span = Field(600.0, description="time limit of a job, after which its process is killed")
+    job_seconds: Span = Field(
+        600.0, description="time limit of a job; then its lease is not renewed and its process is soon killed"
+    )
     worker_megabytes: int = Field(
         2048, ge=1, description="memory in megabytes above which a worker process is replaced"
     )

@@ -189,7 +189,7 @@ def _options(command: Any) -> Any:
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Regular expression to search in the name of each run. Its first group matches the "
+                help="Regular expression to search for in the name of each run. Its first group matches the "
                 "team.",
             ),
             click.option(

@@ -72,7 +72,7 @@ MOST_PAIRS = 10
     help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
     "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
     "aligned-ranks: mean ranks with topics as blocks, after Friedman's test; conover finds "
-    "too many if some systems differ. These tests correct p-values "
+    "too many differences if some systems differ. These tests correct p-values "
     "over the pairs of each measure.",
 )
 @click.option(
@@ -98,7 +98,7 @@ MOST_PAIRS = 10
     default=USUAL.interval,
     show_default=True,
     help="Method of the intervals. t: Student's t. bca: bias-corrected accelerated bootstrap, too narrow if "
-    "runs differ on few topics. Bounds are clipped to the range of the measure.",
+    "runs differ on few topics. Bounds are clipped to possible means and differences.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @scale_notes_option

@@ -20,11 +20,16 @@ def is_frame(source: Any) -> bool:
     These are data frames, structured arrays, and dictionaries from names of columns to columns.
     """
     if isinstance(source, Mapping):
-        columns = [*source.values()]
-        return is_header([*map(str, source)]) and not any(isinstance(c, Mapping | str) for c in columns)
+        if not all(map(_is_column, source.values())):  # stops at the first score of a run
+            return False
+        return is_header([*map(str, source)])
     if isinstance(source, np.ndarray):
         return source.dtype.names is not None
     return hasattr(source, "__dataframe__") or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
+
+
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, Mapping | str)
 
 
 def frame_table(frame: Any, content: Content, name: str) -> Table:

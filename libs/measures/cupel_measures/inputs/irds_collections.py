@@ -21,7 +21,7 @@ MEASURE = declare(
     "irds-measure",
     "warning",
     "an official measure of the data set is unknown, so it is not in the default measures",
-    "no action needed; name the measures to compute",
+    "no action needed if the other default measures suffice; otherwise name the measures to compute",
 )
 
 

@@ -24,7 +24,7 @@ NOT_AN_ID = declare(
     "id-type",
     "error",
     "a topic or document id is neither a string nor a whole number",
-    "convert ids to strings; missing values are no ids",
+    "convert ids to strings; a missing value is not an id",
 )
 ID_TWICE = declare(
     "id-twice",

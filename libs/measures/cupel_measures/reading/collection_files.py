@@ -62,7 +62,7 @@ COLUMNS = declare(
     "collection-columns",
     "error",
     "the layout of a qrels file is not declared",
-    "declare one of aspect: NAME, columns: [topic, _, document, a, b] and layout: subtopics",
+    "declare one of `aspect: NAME`, `columns: [topic, _, document, a, b]` and `layout: subtopics`",
 )
 NOT_JUDGED = declare(
     "collection-aspect-not-judged",

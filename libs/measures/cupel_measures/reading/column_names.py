@@ -18,7 +18,7 @@ MISSING = declare(
 UNCLEAR = declare(
     "columns-unclear",
     "error",
-    "several columns of a table, or several readings of a file, are possible",
+    "several columns of a table can have the same role, or the meaning of a column is unclear",
     "keep one of the columns, and name the columns query_id, doc_id and score or relevance",
 )
 

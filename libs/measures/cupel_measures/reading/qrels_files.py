@@ -47,7 +47,7 @@ COLUMNS = declare(
 TWICE = declare(
     "qrels-judged-twice",
     "error",
-    "a document is judged twice for the same topic and aspect",
+    "a document is judged twice for the same topic and the same aspect or subtopic",
     "keep only one of the lines",
 )
 NOT_TEXT = declare(
@@ -398,9 +398,9 @@ def _count_partly_judged(table: _JudgmentTable) -> None:
     for scale, mine in zip(table.scales, judged, strict=True):
         missing = int(np.count_nonzero(any_aspect & ~mine))
         if missing:
-            pairs = "pair is" if missing == 1 else "pairs are"
+            are = "is" if missing == 1 else "are"
             message = (
-                f"{missing} of {any_aspect.size} (topic, document) {pairs} judged, "
+                f"{missing} of {any_aspect.size} (topic, document) pairs {are} judged for another aspect, "
                 f"but not for {scale.aspect.name}"
             )
             table.findings.add(

@@ -77,7 +77,7 @@ undecided, no worse, better.
     "--measures",
     multiple=True,
     metavar="MEASURES",
-    help="Measures, separated by spaces. Each one is a gate.",
+    help="Measures, separated by spaces or commas. Each one is a gate.",
 )
 @click.option(
     "--max-drop",
@@ -98,14 +98,15 @@ undecided, no worse, better.
     type=int,
     default=MIN_TOPICS,
     show_default=True,
-    help="With fewer compared topics, the verdict is undecided.",
+    help="Smallest number of compared topics. With fewer, the verdict is undecided.",
 )
 @click.option(
     "--max-unjudged",
     type=float,
     default=MAX_UNJUDGED,
     show_default=True,
-    help="Share of unjudged documents up to which they cannot make the verdict undecided.",
+    help="Accepted share of the first ten documents of one run that are unjudged and not among the first "
+    "ten of the other. With a larger share, the verdict is undecided if it depends on their labels.",
 )
 @click.option(
     "--gates",

@@ -24,7 +24,7 @@ RANKS = declare(
     "run-three-columns",
     "warning",
     "three columns without a header are read as topic, document and rank, as in MS MARCO",
-    "no action needed if it is the rank; otherwise write a header, such as query_id doc_id score",
+    "no action needed if the third column is the rank; otherwise write a header: query_id doc_id score",
 )
 
 

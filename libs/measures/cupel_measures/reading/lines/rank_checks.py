@@ -61,7 +61,7 @@ UPSIDE_DOWN = declare(
     "run-upside-down",
     "warning",
     "scores rise with the rank, so the run may be upside down",
-    "check that a higher score means a better document; negate distances",
+    "check that a higher score means a better document; if the scores are distances, negate them",
 )
 TIES = declare(
     "run-ties",

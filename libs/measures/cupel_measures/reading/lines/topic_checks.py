@@ -50,7 +50,7 @@ def check_topics(theirs: Sequence[str], qrels_topics: Sequence[str], *, file: st
     findings = Findings()
     ours = set(qrels_topics)
     if ours.isdisjoint(theirs):
-        message = f"the run's topics ({_some(theirs)}) are not in the track ({_some(qrels_topics)})"
+        message = f"the run's topics ({_some(theirs)}) differ from those of the track ({_some(qrels_topics)})"
         hint = _hint(theirs, sorted(ours))
         message += f"; {hint}" if hint else ""
         findings.add(Finding(code=NONE_IN_COMMON, message=message, file=file, sample=_some(theirs)))
