@@ -249,7 +249,7 @@ class _Hits:
         return rank, first, last
 
     def _count(self, scores: NDArray[Any], hits: Ints, first: Ints, last: Ints) -> None:
-        """Set the first and last rank of some hits, from the sorted scores of their topics."""
+        """Set the first and last rank of some hits, by sorting their topics."""
         bounds = np.flatnonzero(np.diff(self.row[hits], prepend=-1, append=-1))
         for begin, end in pairwise(bounds.tolist()):
             group = hits[begin:end]
@@ -259,7 +259,7 @@ class _Hits:
             last[group] = len(ordered) - np.searchsorted(ordered, own, side="left")
 
     def _order_ties(self, run: ArrayRun, scores: NDArray[Any], tied: list[int], rank: Ints) -> None:
-        """Add to the rank of each tied hit the number of documents before it in its tie group.
+        """Add to the rank of tied hits the number of documents before them in the group.
 
         Ids descend in a tie group.
         """
@@ -276,7 +276,10 @@ class _Hits:
 
 
 def _comparable(run: ArrayRun, profile: Profile) -> NDArray[Any]:
-    """Return scores in the precision in which `profile` compares them, -inf if there is no document."""
+    """Return scores in the precision in which `profile` compares them.
+
+    A cell without a document has -inf.
+    """
     with np.errstate(over="ignore", under="ignore"):
         scores = run.scores if run.scores.dtype.kind == "f" else run.scores.astype(np.float64)
         scores = scores.astype(np.float32) if profile.single_precision else scores
