@@ -116,8 +116,8 @@ def _print_kinds() -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("audit", "question"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("audit", no_wrap=True)
+    table.add_column("question")
     for kind in KINDS.values():
         table.add_row(Text(kind.name), Text(kind.answers))
     console().print(table)
