@@ -154,3 +154,46 @@ def test_names_that_would_look_alike_are_shortened_less() -> None:
     assert len({*short.values()}) == 3
     assert short["short"] == "short"
     assert fitting_names(["x" * 40], 11) == {"x" * 40: "xxxxx…xxxxx"}
+
+
+class TestCompletion:
+    @staticmethod
+    def completed(*words: str) -> list[str]:
+        """Return what bash offers for the last word, after the setup that the README gives."""
+        script = (
+            'eval "$(_CUPEL_COMPLETE=bash_source cupel)"; COMP_WORDS=(cupel "$@"); COMP_CWORD=$#; '
+            '_cupel_completion cupel; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", *words],
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert not done.stderr
+        return done.stdout.split()
+
+    def test_bash_completes_verbs_options_and_values(self) -> None:
+        assert self.completed("eva") == ["evaluate"]
+        assert self.completed("evaluate", "--prof") == ["--profile"]
+        assert self.completed("evaluate", "--profile", "trec") == ["trec_eval-9", "trec_eval-10"]
+        assert self.completed("audit", "downs") == ["downsampling"]
+
+    def test_unknown_verb_is_no_error_during_completion(self) -> None:
+        assert self.completed("evalute", "--prof") == []
+        assert self.completed("audit", "downsamplin", "--rep") == []
+
+    def test_completion_of_verbs_imports_no_verb(self) -> None:
+        code = "import sys; from cupel_client.main import main\ntry: main()\nfinally: print(*sys.modules)"
+        environment = {"COMP_WORDS": "cupel ", "COMP_CWORD": "1", "_CUPEL_COMPLETE": "bash_complete"}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert {"plain,evaluate", "plain,leaderboard", "plain,serve"} <= set(done.stdout.splitlines())
+        assert "cupel_client.offline" not in done.stdout.splitlines()[-1]

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from cupel_client import __version__
 from cupel_client.output import colours_allowed, discard_output, prepare
@@ -94,11 +95,17 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
-        if args and args[0] not in names and not args[0].startswith("-"):
+        if args and args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
             close = difflib.get_close_matches(args[0], names, 1)
             hint = f" Did you mean {close[0]}?" if close else f" Use one of {', '.join(names)}."
             ctx.fail(f"unknown verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs and options that complete a word, without importing the verbs."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self._short_help(ctx, name)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line per verb, without importing the verbs."""
