@@ -7,7 +7,7 @@ once; the command line, the API and the reference pages use it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Severity = Literal["error", "warning"]
@@ -117,6 +117,10 @@ class Findings:
             listed[finding.code] = listed.get(finding.code, 0) + 1
         for code, total in other.totals.items():
             self.totals[code] = self.totals.get(code, 0) + total - listed.get(code, 0)
+
+    def in_file(self, name: str | None) -> "Findings":
+        """Return the findings with another name of the file, or with None."""
+        return Findings([replace(finding, file=name) for finding in self.listed], dict(self.totals))
 
     @property
     def errors(self) -> list[Finding]:

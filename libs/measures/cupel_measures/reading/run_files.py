@@ -62,18 +62,16 @@ def read_run(
 ) -> Run:
     """Read a run, plain or compressed (`compression.COMPRESSIONS`), without a cut.
 
-    name: file name for findings and for the comparison with the tag (default: that of the path). depth: cut
-    of the track, for warnings. The `findings` of the result are warnings. Raise Refused, with every finding,
-    if there is an error.
+    name: file name for findings and for the comparison with the tag (default: that of the path; "" for a
+    temporary file, whose name means nothing). depth: cut of the track, for warnings. The
+    `findings` of the result are warnings. Raise Refused, with every finding, if there is an error.
     """
-    limits, name = limits or Limits(), name or name_of(source)
-    findings = Findings()
+    limits, name = limits or Limits(), (name_of(source) if name is None else name) or None
     try:
         with open_plain(source, limits) as stream:
             rows = read_rows(stream, limits, name)
     except Refused as refused:  # the archive cannot be opened
-        findings.extend(refused.findings)
-        raise Refused(findings) from None
+        raise Refused(refused.findings.in_file(name)) from None
     ranking, reordered = rank_rows(rows, depth, name)
     metadata, problem = metadata_of(rows.comments, name)
     if problem:
