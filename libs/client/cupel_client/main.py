@@ -12,7 +12,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from cupel_client import __version__
-from cupel_client.output import colours_allowed, discard_output, prepare
+from cupel_client.environment import colours_allowed
+from cupel_client.output import discard_output, prepare
 
 VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate_command:evaluate", "Score runs against qrels."),

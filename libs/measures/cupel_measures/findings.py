@@ -16,7 +16,7 @@ LISTED_PER_CODE = 100
 """Largest number of findings of one code that are listed; further findings are only counted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FindingKind:
     """Declaration of a finding: code, severity, meaning, and how to correct the file.
 
@@ -40,7 +40,7 @@ KINDS: dict[str, FindingKind] = {}
 
 def declare(code: str, severity: Severity, meaning: str, remedy: str, *, is_note: bool = False) -> str:
     """Declare a kind of finding and return its code."""
-    KINDS[code] = FindingKind(code, severity, meaning, remedy, is_note)
+    KINDS[code] = FindingKind(code=code, severity=severity, meaning=meaning, remedy=remedy, is_note=is_note)
     return code
 
 

@@ -65,7 +65,10 @@ def _shortened(name: str, most: int) -> str:
 
 
 def format_text(table: ResultTable) -> str:
-    """Return the table as aligned text, with caption and notes. Long names are shortened."""
+    """Return the table as aligned text, with caption and notes.
+
+    Long names are shortened.
+    """
     names = fitting_names([name for name, *_ in table.rows], LONGEST_NAME)
     lines = [table.columns, *((names[name], *cells) for name, *cells in table.rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

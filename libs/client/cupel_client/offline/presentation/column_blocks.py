@@ -55,9 +55,9 @@ def _with_short_headings(columns: Sequence[Column], width: int) -> list[Column]:
 def _with_short_keys(
     key_names: Sequence[str], keys: Sequence[Sequence[str]], columns: Sequence[Column], width: int
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Shorten keys if they leave no room for the widest column, such as names with 160 characters.
+    """Shorten keys that leave no room for the widest column.
 
-    The keys then take half of the screen. Short keys, such as ranks, are kept.
+    Such keys are names with 160 characters. The keys then take half of the screen. Short keys, such as ranks, are kept.
     """
     widest = max((_width(*column) for column in columns), default=0)
     if _width_of_keys(key_names, keys) + widest <= width:
