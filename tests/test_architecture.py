@@ -76,6 +76,7 @@ PACKAGES_OF = {
 
 TOP_LEVEL = {
     ".ci", ".dockerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md",
+    "CITATION.cff",
     "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "deploy", "docker-compose.yml",
     "libs", "pyproject.toml", "requirements-check.in", "requirements-check.lock", "requirements-full.in",
     "requirements-full.lock", "requirements-test.in", "requirements-test.lock", "requirements.in",

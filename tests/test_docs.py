@@ -1,4 +1,4 @@
-"""Commands printed in the READMEs: each one runs and prints the output shown.
+"""Commands printed in the READMEs and recipes: each one runs and prints the output shown.
 
 A ```console block contains commands (lines that begin with `$ `) and their output. The commands of one
 document, and its ```python blocks, run in order in one new folder.
@@ -22,7 +22,13 @@ from support.patience import seconds
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
     path
-    for pattern in ("README.md", "libs/*/README.md", "services/*/README.md")
+    for pattern in (
+        "README.md",
+        "libs/*/README.md",
+        "libs/*/RECIPES.md",
+        "libs/*/INPUTS.md",
+        "services/*/README.md",
+    )
     for path in ROOT.glob(pattern)
 )
 
@@ -48,12 +54,16 @@ class Command:
 
 
 def commands(document: Path) -> Iterator[Command]:
-    """Yield the commands of the console blocks of a document, and its python blocks as commands."""
-    text = document.read_text()
+    """Yield the commands of the console blocks of a document, and its python blocks as commands.
+
+    A python block follows those before it, as in a notebook.
+    """
+    text, program = document.read_text(), ""
     for block in re.finditer(r"^```(console|python)\n(.*?)^```", text, re.M | re.S):
         first_line = text.count("\n", 0, block.start(2)) + 1
         if block.group(1) == "python":
-            yield Command(f"python - <<'END'\n{block.group(2)}END", first_line, ())
+            program += block.group(2)
+            yield Command(f"python - <<'END'\n{program}END", first_line, ())
             continue
         for part in re.finditer(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.group(2), re.M):
             line = first_line + block.group(2).count("\n", 0, part.start())
@@ -139,7 +149,8 @@ def test_readme_commands_print_the_shown_output(document: Path, tmp_path: Path) 
 
 
 def test_every_package_has_a_readme() -> None:
-    assert len(DOCUMENTS) == 1 + len(list(ROOT.glob("libs/cupel_*"))) + len(
+    readmes = [path for path in DOCUMENTS if path.name == "README.md"]
+    assert len(readmes) == 1 + len(list(ROOT.glob("libs/cupel_*"))) + len(
         list(ROOT.glob("*/*/pyproject.toml"))
     )
 

@@ -17,5 +17,6 @@ setup(
         ),
         Extension("cupel_measures.native._flips", sources=[FOLDER + "_flips.c"], optional=True),
         Extension("cupel_measures.native._rows", sources=[FOLDER + "_rows.c"], optional=True),
+        Extension("cupel_measures.native._tables", sources=[FOLDER + "_tables.c"], optional=True),
     ]
 )

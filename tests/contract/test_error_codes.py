@@ -11,7 +11,7 @@ from cupel_backend.idempotency_keys import MAX_LENGTH
 from cupel_backend.infrastructure.errors import Invalid, refusal
 from cupel_contract.error_codes import ERROR_CODES, ProblemKind
 from cupel_gateway.problem_responses import HTTP_STATUS
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 from cupel_measures.findings import KINDS
 from cupel_measures.model.profiles import PROFILES
 

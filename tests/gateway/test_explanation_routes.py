@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 from support.service.gateway_service import CORRECTED, run_file
 
 TIED = b"t1 Q0 a 1 5 r\nt1 Q0 b 1 5 r\nt1 Q0 u 1 1 r\nt2 Q0 b 1 1 r\n"

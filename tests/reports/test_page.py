@@ -6,7 +6,6 @@ import subprocess
 import sys
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,52 +14,8 @@ import pytest
 from cupel_audits.report import AuditReport, ReportTable
 from cupel_reports import page, policy
 from cupel_reports.short_names import shortened
+from support.data.html_reader import HtmlReader
 from support.data.sample_pages import HOSTILE, RUNS, forms, large, plot, report_of, result, table
-
-VOID = {"meta", "link", "img", "br", "hr", "input"}
-
-
-class Reader(HTMLParser):
-    """The elements of a page, the texts by tag, and the elements that are still open."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {}
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._end_optional({"td": {"td"}, "tr": {"td", "tr"}}.get(tag, set()))
-        self.elements.append((tag, dict(attrs)))
-        self.texts.setdefault(tag, []).append("")
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        for tag in self.open:
-            self.texts[tag][-1] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        self._end_optional({"td", "tr"} - {tag})
-        assert self.open, f"</{tag}> has no start tag"
-        assert self.open.pop() == tag
-
-    def _end_optional(self, tags: set[str]) -> None:
-        """Close cells and rows, whose end tags are optional."""
-        while self.open and self.open[-1] in tags:
-            self.open.pop()
-
-    def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
-        return [
-            attrs
-            for name, attrs in self.elements
-            if name == tag and all(value in (attrs.get(key) or "").split() for key, value in having.items())
-        ]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +29,7 @@ def ordinary() -> str:
 
 
 def test_page_shows_request_and_findings(ordinary: str) -> None:
-    reader = Reader(ordinary)
+    reader = HtmlReader(ordinary)
     assert reader.open == []
     assert reader.texts["h1"] == ["Pool downsampling"]
     assert "How much does the order of runs change" in reader.texts["p"][1]
@@ -91,7 +46,7 @@ def test_page_shows_request_and_findings(ordinary: str) -> None:
 
 
 def test_every_form_has_a_text_alternative(hostile: str) -> None:
-    reader = Reader(hostile)
+    reader = HtmlReader(hostile)
     drawn = reader.all("svg", role="img")
     assert len(drawn) == 9 + 3  # one plot has three panels, and two plots have no data to draw
     assert hostile.count("There is nothing to draw") == 2
@@ -103,7 +58,7 @@ def test_every_form_has_a_text_alternative(hostile: str) -> None:
 
 
 def test_page_escapes_hostile_names(hostile: str) -> None:
-    reader = Reader(hostile)
+    reader = HtmlReader(hostile)
     assert not reader.all("img")
     assert not reader.all("b")
     assert [
@@ -119,7 +74,7 @@ def test_page_escapes_hostile_names(hostile: str) -> None:
 
 
 def test_page_loads_nothing_from_the_network(hostile: str) -> None:
-    reader = Reader(hostile)
+    reader = HtmlReader(hostile)
     for _, attrs in reader.elements:
         for name in ("src", "href", "xlink:href", "action", "srcset", "data"):
             address = attrs.get(name) or ""
@@ -171,15 +126,15 @@ def test_page_of_unfinished_audit_has_a_banner(ordinary: str) -> None:
 
 
 def test_page_of_unknown_kind_is_titled_by_its_name() -> None:
-    reader = Reader(page(result(forms(RUNS), kind="forgotten")))
+    reader = HtmlReader(page(result(forms(RUNS), kind="forgotten")))
     assert reader.texts["h1"] == ["forgotten"]
 
 
-def read_page(*tables: ReportTable) -> Reader:
-    return Reader(page(result(report_of(*tables))))
+def read_page(*tables: ReportTable) -> HtmlReader:
+    return HtmlReader(page(result(report_of(*tables))))
 
 
-def cells(reader: Reader) -> list[str]:
+def cells(reader: HtmlReader) -> list[str]:
     return [text.strip() for text in reader.texts["td"]]
 
 
@@ -222,7 +177,9 @@ def test_long_tables_are_collapsed_and_truncated_but_csv_is_complete() -> None:
 
 
 def test_csv_link_keeps_hostile_names(hostile: str) -> None:
-    link = next(link_ for link_ in Reader(hostile).all("a") if link_["download"] == "downsampling-places.csv")
+    link = next(
+        link_ for link_ in HtmlReader(hostile).all("a") if link_["download"] == "downsampling-places.csv"
+    )
     text = unquote(str(link["href"]).partition(",")[2])
     assert HOSTILE[1] in text
     assert HOSTILE[4] in text
@@ -247,14 +204,16 @@ def test_policy_allows_only_inline_scripts_and_styles(hostile: str) -> None:
         "frame-ancestors 'none'",
     ]
     (in_page,) = [
-        meta["content"] for meta in Reader(hostile).all("meta") if "content" in meta and "http-equiv" in meta
+        meta["content"]
+        for meta in HtmlReader(hostile).all("meta")
+        if "content" in meta and "http-equiv" in meta
     ]
     assert allowed == f"{in_page}; frame-ancestors 'none'"
     assert "script-src 'none'" in policy(page(result(None)))
 
 
 def test_named_numbers_have_individual_decimals() -> None:
-    reader = Reader(page(result(report_of(**{"unjudged@10": 0.21884, "missing": 1498, "tau": None}))))
+    reader = HtmlReader(page(result(report_of(**{"unjudged@10": 0.21884, "missing": 1498, "tau": None}))))
     assert cells(reader) == ["unjudged@10", "0.2188", "missing", "1498", "tau", "–"]
 
 
@@ -266,11 +225,11 @@ def test_page_of_stored_report_is_equal() -> None:
 def test_boolean_series_is_named_by_its_column() -> None:
     places = table("t", "run one two best", [("a", 0.0, 0.9, False), ("b", 0.5, 0.5, True)])
     report = report_of(places, plots=[plot("points", "t", "one", "two", series="best", label="run")])
-    assert {"the best", "not the best"} <= set(Reader(page(result(report))).texts["bdi"])
+    assert {"the best", "not the best"} <= set(HtmlReader(page(result(report))).texts["bdi"])
 
 
 def test_provenance_is_collapsed() -> None:
-    reader = Reader(page(result(report_of()) | {"provenance": {"command": "cupel audit"}}))
+    reader = HtmlReader(page(result(report_of()) | {"provenance": {"command": "cupel audit"}}))
     assert reader.texts["summary"][-1] == "Provenance"
     assert "cupel audit" in reader.texts["details"][-1]
 
@@ -294,7 +253,7 @@ def test_stored_report_of_an_earlier_release_has_a_page(ordinary: str) -> None:
 
 
 def test_legends_and_panels_are_labelled(ordinary: str) -> None:
-    reader = Reader(ordinary)
+    reader = HtmlReader(ordinary)
     assert "the run:" in reader.texts["li"]
     assert "the topic" in reader.texts["small"]
     assert any(text.startswith("the tau: 0") for text in reader.texts["p"])

@@ -81,7 +81,7 @@ def assemble_subject(
         raise ValueError("an audit needs at least one run")
     views = [view for _, view in runs]
     names = tuple(name for name, _ in runs)
-    about = _summary(judgments, names, measures, views[0].joined.profile.name, teams, depth, other)
+    about = summary_of(judgments, names, measures, views[0].joined.profile.name, teams, depth, other)
     tops = _tops([view.top for view in views if view.top], judgments.qrels, top) if top else None
     texts = [view.content for view in views if view.content]
     return AuditSubject(
@@ -106,11 +106,11 @@ def _other_subject(
     if judgments is None:
         return None
     possible = [measure for measure in measures if not list_unsupported(judgments.qrels, [measure])]
-    summary = _summary(judgments, names, possible, about.profile, about.teams, about.depth, None)
+    summary = summary_of(judgments, names, possible, about.profile, about.teams, about.depth, None)
     return AuditSubject(about=summary, qrels=judgments.qrels, joined=Joined.stack(joined))
 
 
-def _summary(
+def summary_of(
     judgments: NamedQrels,
     names: tuple[str, ...],
     measures: Sequence[Measure],
@@ -119,6 +119,7 @@ def _summary(
     depth: int | None,
     other: NamedQrels | None,
 ) -> SubjectSummary:
+    """Return the summary of runs, judgments and measures."""
     qrels = judgments.qrels
     without_runs = AuditSubject(about=_EMPTY_SUMMARY, qrels=qrels, joined=Joined.empty(len(qrels.topics)))
     relevant = graded(without_runs)[1] | relevant_by_subtopic(without_runs)

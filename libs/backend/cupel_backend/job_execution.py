@@ -40,9 +40,9 @@ def run_jobs(
 ) -> bool:
     """Run jobs of `queue` for `turn_seconds` at most.
 
-    Returns whether more jobs may wait. The function also returns when an urgent job waits, unless `queue` is
-    the urgent one. An exception of a handler is stored as the error of its job. on_renewal: called after each
-    renewal of a lease.
+    Returns False if no job is ready, else True, because jobs may still be waiting. The function also returns
+    when an urgent job waits, unless `queue` is the urgent one. An exception of a handler is stored as the
+    error of its job. on_renewal: called after each renewal of a lease.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:
@@ -64,7 +64,8 @@ def _attempt(system: System, claim: Claim, handler: Handler, on_renewal: Callabl
     except LeaseLost:
         outcome = "lost"
         log.warning(
-            "the lease of %s expired before this worker finished it, so another worker may have claimed it",
+            "the lease of %s expired before this worker finished the job, so another worker may have "
+            "claimed it",
             claim.id,
         )
     except JobPostponed:

@@ -142,8 +142,8 @@ def change(
     Absent fields keep their values.
 
     Adding a measure queues its evaluations. Scores of a removed measure are kept and shown on request.
-    Raises Stale if `expected` is given and does not contain the track's etag, and Invalid if a new measure
-    cannot be computed from the track's scales or from its published judgments.
+    Raises Stale if `expected` is given and does not contain the track's etag. Raises Invalid if the track's
+    scales do not support a new measure, or if it cannot be computed from the published judgments.
     """
     now = system.now()
     if "measures" in changes:
@@ -313,7 +313,7 @@ def _require_no_texts(measure: Measure) -> Measure:
     """
     if measure.declaration.texts:
         raise MeasureError(
-            f"{measure}: requires the document texts, which the service does not keep; "
+            f"{measure} requires the document texts, which the service does not keep; "
             "score it with `cupel evaluate` and a collection file that declares `texts`"
         )
     return measure

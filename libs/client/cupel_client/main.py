@@ -1,19 +1,19 @@
 """The `cupel` command: a group of verbs, each imported on first use."""
 
 import contextlib
-import difflib
 import os
 import sys
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
 from cupel_client import __version__
 from cupel_client.environment import colours_allowed
 from cupel_client.output import discard_output, prepare
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate_command:evaluate", "Score runs against qrels."),
@@ -24,6 +24,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": (
         "cupel_client.offline.compare_command:compare",
         "Compare runs: differences, intervals and significance tests.",
+    ),
+    "gate": (
+        "cupel_client.offline.gates.gate_command:gate",
+        "Pass or fail a run against a baseline.",
     ),
     "audit": (
         "cupel_client.offline.audit_command:audit",
@@ -95,15 +99,19 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        names = self.list_commands(ctx)
-        if args and args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
-            close = difflib.get_close_matches(args[0], names, 1)
+        is_known = not args or args[0] in VERBS or args[0].startswith("-") or ctx.resilient_parsing
+        if not is_known and args[0] not in (names := self.list_commands(ctx)):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], names, 1)
             hint = f" Did you mean {close[0]}?" if close else f" Use one of {', '.join(names)}."
             ctx.fail(f"unknown verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
         """Return the verbs and options that complete a word, without importing the verbs."""
+        from click.shell_completion import CompletionItem  # imported late, because only completion needs it
+
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self._short_help(ctx, name)) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
@@ -122,7 +130,10 @@ class Verbs(click.Group):
         return command.get_short_help_str(80) if command is not None else ""
 
 
-def _contributed() -> dict[str, EntryPoint]:
+def _contributed() -> dict[str, Any]:
+    """Return the entry points of verbs of other packages. Reading them takes long."""
+    from importlib.metadata import entry_points
+
     return {entry.name: entry for entry in entry_points(group="cupel.verbs")}
 
 
@@ -138,7 +149,7 @@ def cli() -> None:
       cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP"
 
     Exit codes: 0 success; 1 negative verdict, such as a refused file; 2 wrong usage; 3 failure of the
-    service.
+    service, or an undecided gate.
     """
     if not colours_allowed():
         click.get_current_context().color = False

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -19,18 +20,24 @@ FORMATS = ("table", "json", "jsonl", "csv")
 WIDTH_IN_FILES = 160
 """Width, in columns, of tables in files and pipes."""
 
+LINES_AT_ONCE = 1000
+"""Number of lines that are written together, because the terminal checks of `click.echo` are slow."""
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def format_option(*more: str) -> Callable[[_Command], _Command]:
-    """Return the option --format, with FORMATS and `more`."""
+def format_option(*more: str, notes: str = "") -> Callable[[_Command], _Command]:
+    """Return the option --format, with FORMATS and `more`.
+
+    notes: on the formats, for the help.
+    """
     return click.option(
         "--format",
         "form",
         type=click.Choice((*FORMATS, *more)),
         default="table",
         show_default=True,
-        help="Output format.",
+        help=f"Output format.{notes}",
     )
 
 
@@ -102,8 +109,16 @@ def write_json(value: Any) -> None:
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object per line, with numbers in full precision."""
-    for row in rows:
-        click.echo(json.dumps(row, ensure_ascii=False))
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    write_lines(encode(row) + "\n" for row in rows)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines, which end with a newline, in blocks."""
+    lines = iter(lines)
+    while block := "".join(islice(lines, LINES_AT_ONCE)):
+        sys.stdout.write(block)
+    sys.stdout.flush()
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

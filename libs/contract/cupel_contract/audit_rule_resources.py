@@ -57,7 +57,7 @@ class ScheduleCreate(RequestBody):
         description="audit to request each time, as for POST /v1/tracks/{track}/audits"
     )
     cron: Annotated[str, Field(max_length=200)] | None = Field(
-        None, description="minute, hour, day, month and weekday"
+        None, description="cron expression: minute, hour, day, month and weekday"
     )
     zone: Annotated[str, Field(max_length=200)] | None = Field(
         None, description="time zone of the cron expression; default: UTC"

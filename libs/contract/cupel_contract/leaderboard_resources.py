@@ -140,7 +140,7 @@ class LeaderboardAnalysis(Resource):
 class LeaderboardResource(Resource):
     """Submissions of a track ordered by one measure, or a page of them.
 
-    The order is under a qrels version.
+    The scores that determine the order are those under one qrels version.
     """
 
     track: str = Field(description="name of the track")

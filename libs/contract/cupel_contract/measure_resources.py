@@ -32,7 +32,7 @@ class MeasureResource(Resource):
         description="whether the measure combines several aspects: their scores, labels or ranks"
     )
     subtopics: bool = Field(description="whether the measure uses judgments by subtopic instead of an aspect")
-    exact: bool = Field(description="whether the service can also compute its values exactly")
+    exact: bool = Field(description="whether the service can also compute exact values of the measure")
     summary: str = Field(description="the measure in one sentence")
     documentation: str = Field(description="full description of the measure")
     source: str = Field(description="the publication that defines the measure")

@@ -67,7 +67,7 @@ class ErrorCodeResource(Resource):
 
     code: str = Field(description="the code")
     kind: ErrorCodeKind = Field(
-        description="whether the code is of a refused request, or of an error or a warning in a file"
+        description="whether the code is for a refused request, an error in a file or a warning about a file"
     )
     status: int | None = Field(None, description="HTTP status of a problem; null for findings in a file")
     meaning: str = Field(description="what the code means")

@@ -13,7 +13,7 @@ from cupel_contract.states import QrelsState
 class PublishingProgress(Resource):
     """Progress of publishing a qrels version, as numbers of submissions."""
 
-    total: int = Field(description="number of submissions that the version scores, without withdrawn ones")
+    total: int = Field(description="number of submissions to score with this version, without withdrawn ones")
     scored: int = Field(description="number of scored submissions")
     dead: int = Field(description="number of submissions that could not be scored")
 

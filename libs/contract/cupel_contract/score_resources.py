@@ -53,7 +53,7 @@ class ScoreResource(Resource):
     )
     topics: int = Field(description="number of judged topics")
     missing_topics: int = Field(
-        description="topics without documents in the run; they count as empty rankings"
+        description="number of judged topics without documents in the run; they count as empty rankings"
     )
     scored_at: datetime = Field(description="time of the evaluation")
 

@@ -69,7 +69,10 @@ class RunResource(Resource):
 
 
 class ProfileEffect(Resource):
-    """The topics on which another rule would order the documents of a run differently."""
+    """The topics on which another rule would order the documents of a run differently.
+
+    The rule is `single_precision` or `rank_column` (see `SubmissionResource.profile_effects`).
+    """
 
     count: int = Field(
         description="number of topics on which another rule would order the documents differently"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from cupel_measures.evaluation.evaluate import evaluate as evaluate
     from cupel_measures.evaluation.evaluation_report import EvaluationReport as EvaluationReport
     from cupel_measures.evaluation.explain import explain as explain
+    from cupel_measures.evaluation.gates.gate import gate as gate
+    from cupel_measures.evaluation.gates.gate import gates as gates
+    from cupel_measures.evaluation.gates.gate_reports import GateReport as GateReport
     from cupel_measures.evaluation.measure_names import MeasureName as MeasureName
     from cupel_measures.evaluation.measure_names import measures as measures
     from cupel_measures.findings import Finding as Finding
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from cupel_measures.findings import Refused as Refused
     from cupel_measures.grammar.measure import Measure as Measure
     from cupel_measures.grammar.syntax import MeasureError as MeasureError
+    from cupel_measures.inputs.array_runs import array_run as array_run
     from cupel_measures.inputs.judgment_sources import qrels as qrels
     from cupel_measures.inputs.run_sources import runs as runs
     from cupel_measures.reading.collection_files import Collection as Collection
@@ -35,13 +39,17 @@ _PLACES = {
     "EvaluationReport": "evaluation.evaluation_report",
     "Finding": "findings",
     "Findings": "findings",
+    "GateReport": "evaluation.gates.gate_reports",
     "Measure": "grammar.measure",
     "MeasureError": "grammar.syntax",
     "MeasureName": "evaluation.measure_names",
     "Refused": "findings",
+    "array_run": "inputs.array_runs",
     "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "explain": "evaluation.explain",
+    "gate": "evaluation.gates.gate",
+    "gates": "evaluation.gates.gate",
     "measures": "evaluation.measure_names",
     "qrels": "inputs.judgment_sources",
     "runs": "inputs.run_sources",

@@ -32,10 +32,10 @@ class DrawnPanel:
 class Figure:
     """A plot with its drawn panels.
 
-    keys: the series with a colour. series: the number of all series. legend: the heading of the series, of
-    the values of a heat map, or "". facet: the heading of the titles of panels. ends: the scale limits as
-    text. signed: whether the scale starts below 0. hidden: the number of panels that are not drawn. titles:
-    the headings of the drawn columns, as JSON.
+    keys: the series with a colour. series: the number of all series. legend: the heading of the
+    series; without series, that of the values of a heat map; "" if there are neither. facet: the heading of
+    the titles of panels. ends: the scale limits as text. signed: whether the scale starts below 0. hidden:
+    the number of panels that are not drawn. titles: the headings of the drawn columns, as JSON.
     """
 
     plot: Plot

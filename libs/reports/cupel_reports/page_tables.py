@@ -43,7 +43,7 @@ def sheet(table: ReportTable, *, uniform: bool = True, link_to: ReportTable | No
 
     uniform: whether all numbers of a column get the same number of decimals; if False, each number gets as
     many decimals as it needs.
-    link_to: the table of the file, if it has other names.
+    link_to: the table in the CSV file (default: `table`), for example with full names.
     """
     columns = [table.column(name) for name in table.names]
     numeric = tuple(

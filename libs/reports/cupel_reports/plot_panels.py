@@ -61,8 +61,8 @@ class Picture:
     def rows(self) -> tuple[dict[str, Any], ...]:
         """Return the rows to draw.
 
-        They have an x, and a y unless the form is a curve. Their keys are the values of CHANNELS, and `f` for
-        the facet.
+        Each row has an x and a y. Only in a curve can y be None. The keys are the values of CHANNELS, and `f`
+        for the facet.
         """
         used = {short: getattr(self.plot, long) for long, short in CHANNELS.items()} | {"f": self.plot.facet}
         columns = {short: self.table.column(name) for short, name in used.items() if name is not None}
@@ -149,7 +149,7 @@ class Picture:
     def keys(self) -> tuple[Key, ...]:
         """Return the series that have a colour.
 
-        If there are too many series, these are the first ones, or for changes the ones that change most.
+        If there are too many, these are the first ones or, in the form `changes`, those that change most.
         """
         chosen = self.series
         if len(chosen) > COLOURS * DASHES:

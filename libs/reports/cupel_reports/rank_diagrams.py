@@ -98,7 +98,7 @@ def _short_label(names: Sequence[str]) -> str:
 
     A shortened name has LONGEST characters or a few more.
 
-    The beginning and the ending together tell all names apart, as the whole names do.
+    Different names have different shortened names.
     """
     longest = max(LONGEST, *map(len, names)) if names else LONGEST
     for most in range(LONGEST, longest + 1):

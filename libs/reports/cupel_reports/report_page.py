@@ -44,9 +44,19 @@ def page(data: Mapping[str, Any]) -> str:
     be downloaded as CSV. `policy` returns the header to serve it with. The same data gives the same page,
     byte by byte.
     """
+    return rendered(data, eyebrow="Audit of", settings=[*_settings(data)], **_kind(data["kind"]))
+
+
+def rendered(data: Mapping[str, Any], **texts: Any) -> str:
+    """Return the page of a report.
+
+    data: the data of `page`; kind names the files of the tables. texts: eyebrow, the words before the name of
+    the judgments; title, question, source, and method, a list of paragraphs; settings, a list of mappings
+    with name, value and about.
+    """
     from cupel_reports.figures import figures, script
 
-    result = printable(data)
+    result, texts = printable(data), printable(texts)
     about = SubjectSummary.of(result["about"])
     names = ShortNames.of(about)
     stored = AuditReport.of(result["report"]) if result["report"] else None
@@ -60,7 +70,6 @@ def page(data: Mapping[str, Any]) -> str:
         figures=drawn,
         sheets=_sheets(report, stored) if report and stored else [],
         facts=[*_facts(about)],
-        settings=[*_settings(result)],
         request=[*_request(result, about, names)],
         lists=_lists(about, names),
         provenance=[(name, shown(value)) for name, value in (result.get("provenance") or {}).items()],
@@ -68,7 +77,7 @@ def page(data: Mapping[str, Any]) -> str:
         scripts=scripts,
         policy=directives(scripts, [_style()]),
         undefined=UNDEFINED,
-        **_kind(result["kind"]),
+        **texts,
     )
 
 
@@ -87,7 +96,7 @@ def _kind(name: str) -> dict[str, Any]:
 def _sheets(report: AuditReport, stored: AuditReport) -> list[Sheet]:
     """Return the tables of the report, and a table of its numbers.
 
-    stored: the report with full names, which files have.
+    stored: the report with the full names, which the CSV files contain.
     """
     columns = (Column("name", "name"), Column("value", "value"))
     numbers = ReportTable(
@@ -121,8 +130,10 @@ def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 def _request(
     result: Mapping[str, Any], about: SubjectSummary, names: ShortNames
 ) -> Iterator[tuple[str, str]]:
-    yield "seed", str(result["seed"])
-    yield "trials", f"{shown(result['done'])} of {shown(result['trials'])} done"
+    if result["seed"] is not None:
+        yield "seed", str(result["seed"])
+    if result["trials"]:
+        yield "trials", f"{shown(result['done'])} of {shown(result['trials'])} done"
     yield "measures", ", ".join(map(names.text, about.measures))
     for full, short in names.measures.items():
         yield f"{short} in full", full

@@ -72,9 +72,9 @@ def _rename(root: ElementTree.Element, name: str) -> None:
 
 
 def _simplify(element: ElementTree.Element) -> None:
-    """Remove redundant attributes, and round to 0.01 pixels.
+    """Remove classes and redundant attributes, and truncate to 0.01 pixels.
 
-    The attributes are redundant with the text alternative.
+    The aria attributes and roles are redundant with the text alternative.
     """
     for attribute in [*element.keys()]:
         if attribute == "class" or attribute.startswith("aria-") or attribute == "role":

@@ -17,7 +17,7 @@ from cupel_backend.job_handlers import HANDLERS
 from cupel_contract.problem_resources import ProblemDocument
 from cupel_contract.resource_base import RequestBody, Resource
 from cupel_contract.states import JobState
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 from cupel_measures.model.profiles import PROFILES
 
 HEADERS = {

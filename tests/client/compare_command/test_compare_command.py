@@ -246,7 +246,7 @@ class TestRankTests:
         arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--test", "conover")
         printed = cupel(*arguments, "--format", "latex").stdout
         assert "Conover's test of mean ranks with Holm's correction" in printed
-        assert "best.txt & $0.8750^{+}$" in printed
+        assert r"best.txt & $\mathbf{0.8750}^{+}$" in printed
         check_latex(printed)
         rows = list(csv.DictReader(io.StringIO(cupel(*arguments, "--format", "csv").stdout)))
         assert [row["significant"] for row in rows] == ["True", "False"]
@@ -355,7 +355,7 @@ class TestDegenerateInput:
     def test_latex_marks_numbers_with_exponents(self, folder: Path) -> None:
         (folder / "last.txt").write_text("".join(f"{topic} Q0 n1 1 1 r\n" for topic in TOPICS))
         printed = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
-        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", printed)
+        assert re.search(r"best\.txt & \$\\mathbf\{\{\d\.\d{4} \\cdot 10\^\{5\}\}\}\^\{\+\}\$ ", printed)
         check_latex(printed)
 
 

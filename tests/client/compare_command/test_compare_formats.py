@@ -70,7 +70,7 @@ class TestFormats:
             "--format",
             "latex",
         ).stdout
-        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in printed
+        assert r"a\_b\&c\%\$\#\{\}.txt & $\mathbf{0.8750}^{+}$" in printed
         assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in printed
         assert "Holm's correction over 4 tests" in printed
         check_latex(printed)
@@ -78,7 +78,7 @@ class TestFormats:
     def test_latex_marks_the_runs_that_a_run_exceeds(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR", "--format", "latex")
         printed = cupel(*arguments, "--all-pairs").stdout
-        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in printed
+        assert r"(b) best.txt & $\mathbf{0.8750}^{\mathrm{a},\mathrm{c}}$ \\" in printed
         assert r"(a) base.txt & $0.4889$ \\" in printed
         check_latex(printed)
         below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout

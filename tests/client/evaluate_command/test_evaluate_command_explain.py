@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from cupel_client.main import cli
 from cupel_measures.catalogue.parser import parse_many
-from cupel_measures.explaining import ABOUT, explain
+from cupel_measures.explaining.explained_parts import ABOUT
+from cupel_measures.explaining.explanations import explain
 from cupel_measures.reading.collection_files import read_collection
 from cupel_measures.reading.run_files import read_run
 from cupel_standalone.serve_commands import EXAMPLE

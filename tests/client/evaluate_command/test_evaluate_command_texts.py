@@ -111,7 +111,7 @@ class TestTextsFile:
         (folder / "docs.jsonl.gz").write_text('{"id": "a", "text": "apple"}\n')
         result = cupel("ac.txt", "-m", "LMD")
         assert result.exit_code == 0
-        assert "2 of 3 relevant documents have no text, such as b" in result.stderr
+        assert "2 of 3 relevant documents, such as b, have no text" in result.stderr
 
     def test_measure_without_texts_is_a_usage_error(self, folder: Path) -> None:
         (folder / "collection.yaml").write_text(COLLECTION.replace("texts: docs.jsonl.gz", ""))

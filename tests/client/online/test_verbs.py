@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cupel_client.main import VERBS
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 
 names = (f"verbs-{number}" for number in count(1))
 

@@ -1,5 +1,6 @@
 """Tests of evaluation from Python, through `import cupel_measures as cupel`."""
 
+import ast
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -214,7 +215,7 @@ class TestComparison:
         assert (row["run"], row["baseline"], row["significant"]) == ("good", "base", True)
         assert row["margin_verdict"] == "better"
         assert "+" in repr(result)
-        assert "$1.0000^{+}$" in result.to_latex()
+        assert r"$\mathbf{1.0000}^{+}$" in result.to_latex()
         reverse = cupel.compare(cupel.evaluate(qrels, runs, "AP"), baseline="good")
         assert reverse.as_data()["baseline"] == "good"
 
@@ -235,6 +236,12 @@ class TestComparison:
 
 
 class TestPublicNames:
+    def test_type_checkers_see_the_public_names(self) -> None:
+        tree = ast.parse(Path(cupel.__file__).read_text())
+        [block] = [node for node in tree.body if isinstance(node, ast.If)]
+        seen = {name.asname for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
+        assert seen == set(cupel.__all__)
+
     def test_every_public_name_has_a_docstring(self) -> None:
         assert all(inspect.getdoc(getattr(cupel, name)) for name in cupel.__all__)
 

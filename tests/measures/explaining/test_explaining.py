@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from cupel_measures.catalogue.parser import parse, parse_many
-from cupel_measures.explaining import ABOUT, Explanation, explain, tie_orders
+from cupel_measures.explaining import tie_orders
+from cupel_measures.explaining.explained_parts import ABOUT
+from cupel_measures.explaining.explanations import Explanation, explain
 from cupel_measures.model import Aspect, LabelSet, Qrels
 from cupel_measures.model.profiles import PROFILES
 from support.data.small_collections import Scored, diverse, qrels_of, ranked, ranking_of, scale, scores_of

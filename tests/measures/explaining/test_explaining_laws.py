@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cupel_measures.explaining import explain, tie_orders
+from cupel_measures.explaining import tie_orders
+from cupel_measures.explaining.explanations import explain
 from cupel_measures.model import Aspect, Joined, Qrels
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.random_collections import (

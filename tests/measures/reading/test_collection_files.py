@@ -350,7 +350,7 @@ label_sets: {set: {aspects: [b, a], tuples: [[x, 0], [y, 1]]}}
         (b"1 a\n1 b\n", 2, "listed twice"),
         (b"", None, "no topics"),
         (b"# 1\n", None, "no topics"),
-        (b"<topic number='1'>\n", 1, "XML"),
+        (b"<topic number='1'>\n", 2, "XML"),
         (b"1\n\xff\n", 2, "UTF-8"),
     ],
 )

@@ -151,7 +151,7 @@ INVALID_RUNS = {
     "run-line-ends": b"7 Q0\r a 1 1 t\n" * 250,
 }
 INVALID_QRELS = {
-    "qrels-columns": b"1 0 a\n" * 250,
+    "qrels-columns": b"1 0\n" * 250,
     "qrels-judged-twice": b"1 0 a 1\n" * 251,
     "qrels-grade-not-integer": b"1 0 a x\n" * 250,
     "qrels-not-text": b"1 0 \xff 1\n" * 250,

@@ -155,7 +155,7 @@ class TestErrors:
         findings = check_texts(read_texts(lines({"id": "a", "text": "w"}, {"id": "d", "text": "!"})), qrels)
         [warning] = findings.warnings
         assert findings.totals == {"texts-lacking": 2}
-        assert warning.message == "2 of 3 relevant documents have no text, such as b"
+        assert warning.message == "2 of 3 relevant documents, such as b, have no text"
         assert not check_texts(texts_of(dict.fromkeys("abd", "w")), qrels)
         assert not check_texts(texts_of({}), qrels_of({"1": {"a": 1}}))
 

@@ -12,7 +12,7 @@ TESTS = Path(__file__).parents[2]
 SCRIPT = """
 import hashlib, json, random
 from cupel_measures.scoring.evaluator import evaluate
-from cupel_measures.explaining import explain
+from cupel_measures.explaining.explanations import explain
 from cupel_measures.catalogue.parser import parse_many
 from support.data.small_collections import content_of, joined_of, qrels_of, ranking_of, scale, texts_of
 

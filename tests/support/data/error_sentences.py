@@ -364,7 +364,7 @@ UNSUPPORTED_MEASURES = {
     ("two", "INST(min_rel=3)"): "INST(min_rel=3): min_rel=3 is not below 3, the greatest gain of the scale",
     ("two", "BPM(min_rel=2,max_rel=1)@5"): "BPM(min_rel=2,max_rel=1)@5: min_rel=2 is not below max_rel=1",
     ("two", "nDCG(dcg=exp-log2,gains={1:9999})"): (
-        "nDCG(dcg=exp-log2,gains={1:9999}): 2^gain is too large for a gain of 9999; the largest gain is 300"
+        "nDCG(dcg=exp-log2,gains={1:9999}): 2^gain is too large for a gain of 9999; the limit is 300"
     ),
     ("two", "Utility(d=1)"): (
         "Utility(d=1): the parameter d needs documents=..., the number of documents in the collection"
@@ -382,7 +382,7 @@ UNSUPPORTED_MEASURES = {
         "to take the highest gain"
     ),
     ("long", "nDCG(dcg=exp-log2)"): (
-        "nDCG(dcg=exp-log2): 2^gain is too large for a gain of 2000; the largest gain is 300"
+        "nDCG(dcg=exp-log2): 2^gain is too large for a gain of 2000; the limit is 300"
     ),
     ("long", "TOMA(of=RBTO@2)"): (
         "TOMA(of=RBTO@2): these scales have too many label tuples to compute all distances; use "

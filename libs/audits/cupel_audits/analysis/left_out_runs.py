@@ -395,7 +395,7 @@ def _fairness(runs: int, row: FairnessRow) -> str:
 def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator[str]:
     """Yield a sentence on the unjudged share at the smallest depth.
 
-    Only rows where the share is defined count; without such rows nothing is yielded.
+    Rows without a defined share are ignored. If no other rows remain, nothing is yielded.
     """
     depth = min((row.depth for row in missing), default=None)
     rows = [row for row in missing if row.depth == depth and row.after is not None]

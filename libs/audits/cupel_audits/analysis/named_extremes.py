@@ -33,7 +33,7 @@ def name_tied(names: Sequence[str]) -> str:
 def describe_mover(run: str, moves: Sequence[float], *, no: str = "no") -> str:
     """Return a clause on the run that moves most, or on one of several runs that do.
 
-    moves: how far each run moves. no: its form at the start of a sentence may be "No".
+    moves: how far each run moves. no: "no", or "No" if the clause starts a sentence.
     """
     is_tied = [*moves].count(max(moves)) > 1
     return f"{no} run moves more than {run}" if is_tied else f"{run} moves most"

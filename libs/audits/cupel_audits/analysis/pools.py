@@ -78,7 +78,9 @@ def tops_of(subject: AuditSubject) -> Tops:
     Raises ValueError if they were not collected.
     """
     if subject.tops is None:
-        raise ValueError("the audit needs the first documents of runs: collect them to `Audit.ranking_depth`")
+        raise ValueError(
+            "the audit needs the first documents of runs; collect them down to rank `Audit.ranking_depth`"
+        )
     return subject.tops
 
 

@@ -194,7 +194,7 @@ def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
 
 
 def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> str:
-    """Return the smallest detectable difference for the largest number of topics."""
+    """Return a title with the smallest detectable difference for the most topics."""
     defined = [row for row in designs if row.detectable is not None]
     if not defined:
         return "No detectable difference is defined"
@@ -211,7 +211,7 @@ def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> 
 
 
 def _describe_required(required: float, smallest: float | None) -> str:
-    """Return from which difference on significance is expected or possible."""
+    """Return advice on which differences of means are, or may be, significant."""
     expected = f"differences of means from about {required:.3f} are expected to be significant"
     if smallest is None or smallest >= required:
         return f"{expected}. Test the pair and report p."

@@ -216,9 +216,10 @@ def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The steps of one measure: all with a defined tau, and those before it is low.
+    """The steps at which tau of one measure is defined.
 
-    Tau is low if it is below STRONG.
+    defined: all of them, in the direction of the axis. strong: those before the first one at which the mean
+    of tau is below STRONG.
     """
 
     defined: Sequence[CurvePoint]
@@ -237,7 +238,7 @@ class Reach:
         return 0 < len(self.strong) < len(self.defined)
 
     def describe(self, axis: Axis) -> str:
-        """Return a clause on the last step at which tau is at least STRONG."""
+        """Return a clause on the last step before tau first falls below STRONG."""
         if not self.defined:
             return "tau is undefined"
         tau = self._name_tau()
@@ -263,7 +264,7 @@ class Reach:
 
 
 def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
-    """Return a sentence on the last step at which tau of a measure is at least STRONG."""
+    """Return a sentence on the last step before tau of a measure falls below STRONG."""
     reach = Reach.of(points, measure)
     if not reach.defined:
         return f"{measure}: tau is undefined because all runs have the same score."

@@ -59,8 +59,9 @@ def _sums(counts: Sequence[Counts]) -> dict[str, Any]:
 def _bounds(results: Sequence[Any]) -> score_bounds.BoundsResult | None:
     """Return the bounds on all topics, for the measures that every collection has.
 
-    Collections with other aspects have other rankings; their strategies are then named by position. Return
-    None if no measure has the same number of rankings on every collection.
+    If collections have different aspects, their rankings have different names. Rankings at the same position
+    are then combined, and their names are joined by "or". Return None if no measure has the same number of
+    rankings on every collection.
     """
     measures = {}
     for text, bounds in results[0]["measures"].items():

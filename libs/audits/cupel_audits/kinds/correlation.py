@@ -431,7 +431,10 @@ def _advice(
 
 
 def _matrix_title(measures: Sequence[CorrelationResult], name: str, where: str) -> str:
-    """Return the lowest tau of two measures; name: the key of tau in the results."""
+    """Return a title with the lowest tau of any two measures.
+
+    name: the key of tau in the results.
+    """
     defined = [
         (tau, result)
         for result in measures
@@ -445,7 +448,7 @@ def _matrix_title(measures: Sequence[CorrelationResult], name: str, where: str) 
 
 
 def _moves_title(about: SubjectSummary, measures: Sequence[CorrelationResult]) -> str:
-    """Return the run that moves most between any two measures."""
+    """Return a title on the run that moves most between any two measures."""
     moves = [(abs(_moves(result)[run]), run, result) for result in measures for run in _largest_moves(result)]
     largest, run, result = max(moves, key=lambda move: move[0])
     if not largest:

@@ -274,7 +274,7 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
 
 
 def _name_tied(rows: Sequence[PowerRow], row: PowerRow) -> str:
-    """Return the measures with as many significant pairs as a row."""
+    """Return the measures of the rows with as many significant pairs as `row`."""
     return name_some([other.measure for other in rows if other.significant == row.significant], "measures")
 
 

@@ -147,7 +147,7 @@ class Downsampling(Audit):
 def advise_share(
     about: SubjectSummary, percents: Sequence[float], trials: Sequence[SampleTrial]
 ) -> Iterator[str]:
-    """Yield which share to judge by the measures whose mean tau falls below STRONG."""
+    """Yield the shares to judge, for the measures whose mean tau falls below STRONG."""
     points = sample_curves.points_of(about, KEPT, percents, trials)
     reaches = {measure: sample_curves.Reach.of(points, measure) for measure in about.measures}
     shares = [

@@ -167,7 +167,7 @@ def _title(pools: Sequence[PoolRow], deepest: int) -> str:
 
 
 def _advice(points: Sequence[CurvePoint], deepest: int) -> str:
-    """Return an advice on the depth to judge."""
+    """Return advice on the depth to judge."""
     shallowest = _shallowest_strong(points)
     if shallowest is None or shallowest == deepest > 1:
         weak = deepest if shallowest is None else deepest - 1

@@ -327,7 +327,7 @@ def _advice(rows: Sequence[ReliabilityRow], target: float) -> Iterator[str]:
 
 
 def _curve_title(rows: Sequence[ReliabilityRow]) -> str:
-    """Return the range of both coefficients over the measures.
+    """Return a title with the range of each coefficient over the measures.
 
     The coefficients are those on the topics of the collection.
     """

@@ -85,9 +85,9 @@ class ScalesResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
     scale: the scale type. exact: whether exact scores were ranked. both: number of pairs that differ by both
-    tests. tests: the rank test and the test of means, PAPER if missing; each has a key. mean_ranks, groups:
-    by run, if the rank test has topics as blocks; groups as letters. critical_difference: of mean ranks, or
-    None.
+    tests. tests: the keys of the rank test and of the test of means; PAPER if missing. mean_ranks, groups:
+    the mean rank and the group letters of each run; missing unless the rank test has topics as blocks and is
+    defined. critical_difference: the critical difference of mean ranks, or None.
     """
 
     measure: str
@@ -327,7 +327,7 @@ def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
 
 
 def _ratio(result: ScalesResult) -> float | None:
-    """Return the number of pairs by means divided by that by ranks."""
+    """Return the number of significant pairs by means as a multiple of that by ranks."""
     by_rank, by_mean = (outcome["pairs"] for outcome in _outcomes(result))
     return by_mean / by_rank if by_rank and by_mean is not None else None
 
@@ -375,7 +375,8 @@ def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
     """Return the numbers of the report by name.
 
     `TEST(MEASURE)` is the number of pairs that differ significantly by a test, and `TEST_percent(MEASURE)` is
-    their percentage. `ratio(MEASURE)` is the number of pairs by means over that by ranks; `pairs` counts all.
+    their percentage. `ratio(MEASURE)` is the number by the test of means divided by the number by the rank
+    test. `pairs` is the number of all pairs.
     """
     numbers: dict[str, float | int | None] = {}
     for result in results:

@@ -161,7 +161,7 @@ FEWEST_RUNS = 6
 def _points(results: Mapping[int, TopicsTrial]) -> Iterator[SelectionPoint]:
     """Yield a point for each number of topics in each way of choosing them.
 
-    The selection comes first, then the random orders, then the other runs.
+    The selection comes first, then the random orders, then selections tested on the other half of the runs.
     """
     ways = (
         (SELECTED, [trial["taus"] for number, trial in results.items() if number == 0]),

@@ -149,7 +149,7 @@ def _axis(about: SubjectSummary) -> Axis:
 
 
 def _describe_step(about: SubjectSummary, percent: float) -> str:
-    """Return the runs left out at a percentage, such as "10 of 21 runs left out"."""
+    """Return the number of runs left out as text, such as "10 of 21 runs left out"."""
     [removed] = count_removed(len(about.runs), [percent])
     return f"{removed} of {len(about.runs)} runs left out"
 

@@ -1,7 +1,7 @@
 """A pool of processes that check uploads, with limits on memory and time.
 
-A check process checks one file at a time. If it fails or exceeds a limit, only the upload of this file is
-refused, and a new process replaces it.
+A check process checks one file at a time. If the process fails or exceeds a limit, only the upload of this
+file is refused, and a new process replaces the old one.
 """
 
 import json

@@ -66,5 +66,5 @@ class SharedClock:
             return
         ahead = reference - (before + (self._local() - before) / 2)
         if abs(ahead - self._ahead) > LOGGED_CHANGE:
-            log.warning("the database's clock is %.1f s ahead of this machine's", ahead.total_seconds())
+            log.warning("the database's clock is %+.1f s ahead of this machine's", ahead.total_seconds())
         self._ahead, self._due = ahead, monotonic() + MEASURE_INTERVAL

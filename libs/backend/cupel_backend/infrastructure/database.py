@@ -140,9 +140,9 @@ def _begin_sqlite(connection: Connection) -> None:
 def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
     """Run the block in a transaction that may write.
 
-    The transaction is committed at the end, or rolled back after an error. wait: whether to wait for other
-    writers. If False, raise Unavailable instead. SQLite has one writer for the whole database; PostgreSQL
-    locks rows.
+    The transaction is committed at the end, or rolled back after an error. wait: whether to wait for locks of
+    other writers. If False, raise Unavailable instead. SQLite has one writer for the whole database;
+    PostgreSQL locks rows. A PostgreSQL writer always waits up to BUSY_SECONDS if too many others are writing.
     """
     with _writer(engine), _transaction(engine, writes=True, wait=wait) as connection:
         if not wait and engine.dialect.name == "postgresql":
@@ -152,9 +152,9 @@ def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
 
 @contextmanager
 def _writer(engine: Engine) -> Iterator[None]:
-    """Wait while the limit on concurrent writers is reached.
+    """Run the block as one of a limited number of concurrent writers.
 
-    An engine without such a limit does not wait.
+    Wait while the limit is reached; raise Unavailable after BUSY_SECONDS. SQLite engines have no such limit.
     """
     turns = WRITERS.get(engine)
     if turns is None:

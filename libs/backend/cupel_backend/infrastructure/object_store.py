@@ -106,7 +106,7 @@ def storage_errors() -> Iterator[None]:
 class InstrumentedBlobs:
     """A store that reports each operation.
 
-    It reports the name, whether the operation succeeded, and its duration in seconds.
+    It reports the name of the operation, whether it succeeded, and its duration in seconds.
     """
 
     def __init__(self, blobs: Blobs, record: Callable[[str, bool, float], None]) -> None:

@@ -98,7 +98,9 @@ class Settings(BaseSettings):
     turn_seconds: Span = Field(
         5.0, description="time for which a worker process runs jobs of one queue before it turns to others"
     )
-    job_seconds: Span = Field(600.0, description="time limit of a job, after which its process is killed")
+    job_seconds: Span = Field(
+        600.0, description="time limit of a job; then its lease is not renewed and its process is soon killed"
+    )
     worker_megabytes: int = Field(
         2048, ge=1, description="memory in megabytes above which a worker process is replaced"
     )
@@ -268,7 +270,7 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the environment of a child process with these settings.
 
-        OpenBLAS gets one thread, because no score uses it and idle threads only use CPU time.
+        OpenBLAS gets one thread, because no score uses OpenBLAS, and its other threads would waste CPU time.
         """
         values = {variable(name): _format_value(value) for name, value in self.model_dump().items()}
         # The child must not read the files again, because `values` contains the settings from them.

@@ -180,7 +180,7 @@ explanations = Table(
     Column("measure", Text, primary_key=True),
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
-    Column("about", Text, primary_key=True),  # the explained part, one of `explaining.ABOUT`
+    Column("about", Text, primary_key=True),  # the explained part, one of `explained_parts.ABOUT`
     Column("data", JSON(none_as_null=True)),  # null if there is nothing to explain
     Column("explained_at", Instant, nullable=False),
 )

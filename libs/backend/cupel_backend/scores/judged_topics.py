@@ -1,7 +1,7 @@
 """Recomputation of scores that were averaged over unjudged topics too.
 
-An earlier release averaged these scores. Unjudged topics are listed in the collection file but have no
-judgments. Earlier releases gave them a score. Now, vectors of scores contain the judged topics only. All
+Unjudged topics are listed in the collection file but have no judgments. Earlier releases scored them and
+included them in the means. Now, vectors of scores contain the judged topics only. All
 stored values under a qrels version with such topics are therefore deleted, and its submissions are evaluated
 again. The values under other versions are kept.
 """

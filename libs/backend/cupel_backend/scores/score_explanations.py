@@ -1,6 +1,6 @@
 """Explanations of scores, computed by jobs on request and stored.
 
-A part, one of `explaining.ABOUT`, exists once per (submission, qrels version, measure, profile, scoring
+A part, one of `explained_parts.ABOUT`, exists once per (submission, qrels version, measure, profile, scoring
 version).
 """
 
@@ -26,7 +26,8 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.jobs import Claim, Job, JobRequest
 from cupel_backend.scores import evaluations
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.explaining import ABOUT, explain
+from cupel_measures.explaining.explained_parts import ABOUT
+from cupel_measures.explaining.explanations import explain
 from cupel_measures.model import profiles
 from cupel_measures.reading.run_files import unpack
 from cupel_measures.scoring.evaluator import SCORING_VERSION

@@ -76,7 +76,7 @@ class AuditCalls(Transport):
         return parse(AuditReportResource, self._json("GET", f"{_audit(id)}/report"))
 
     def audit_table(self, id: str, table: str = "points") -> str:
-        """Return a table of the report as CSV; `points` is the first table."""
+        """Return a table of the report as CSV; `points` selects the first table."""
         return self._send("GET", f"{_audit(id)}/report.csv", params={"table": table}).text
 
     def audit_page(self, id: str) -> str:

@@ -176,7 +176,7 @@ class Client(AuditCalls):
     def submissions(self, track: str) -> Iterator[SubmissionResource]:
         """Iterate over the team's submissions to a track, newest first.
 
-        Organisers see all teams.
+        Organisers of the track see the submissions of all teams.
         """
         return self._all(SubmissionResource, f"/v1/tracks/{part(track)}/submissions")
 
@@ -274,7 +274,7 @@ class Client(AuditCalls):
         return parse(JobResource, self._json("GET", f"/v1/jobs/{part(id)}"))
 
     def jobs(self, *, state: str | None = None) -> Iterator[JobResource]:
-        """Iterate over the jobs of the team's tracks, optionally those in `state`.
+        """Iterate over the jobs of the team's tracks, optionally only those in `state`.
 
         An admin sees all jobs.
         """

@@ -263,7 +263,8 @@ def _service_error(response: httpx.Response) -> ServiceError:
 def _pause(attempt: int, retry_after: float | None) -> float:
     """Return the seconds to wait before the next attempt.
 
-    This is Retry-After if it was sent, or an exponential backoff with jitter.
+    This is Retry-After if it was sent, otherwise an exponential backoff with jitter. The limit is
+    MAX_PAUSE_SECONDS in both cases.
     """
     return min(
         retry_after if retry_after is not None else 0.2 * 2**attempt * random.uniform(0.5, 1.0),

@@ -32,7 +32,7 @@ from cupel_client.offline.evaluate_command import (
     scoring_options,
     scoring_task,
 )
-from cupel_client.offline.input_files import InputFile, run_names
+from cupel_client.offline.input_files import InputFile, named_runs
 from cupel_client.offline.presentation import audit_reference as pages
 from cupel_client.offline.presentation.audit_output import (
     PRINTERS,
@@ -190,7 +190,7 @@ def _options(command: Any) -> Any:
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Regular expression to search in the name of each run. Its first group matches the "
+                help="Regular expression to search for in the name of each run. Its first group matches the "
                 "team.",
             ),
             click.option(
@@ -266,8 +266,10 @@ def _perform(
         audit = parse_audit(kind.name, how.given)
     if how.out is not None:
         warn_of_missing_page()
-    names = run_names(runs)
-    teams_by_run = teams_of(names, teams, team_pattern)
+    folders = any(path.is_dir() for path in runs)
+    named = named_runs(runs)
+    names, runs = [*named], tuple(named.values())
+    teams_by_run = teams_of(names, teams, team_pattern, by_folder=folders)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
     if audit.needs_texts and collection.texts is not None:
@@ -294,7 +296,7 @@ def _perform(
 def _usage_errors() -> Iterator[None]:
     """Convert AuditError and MeasureError to click.UsageError.
 
-    It has all sentences of their messages.
+    The message of the UsageError has all sentences of the original error.
     """
     try:
         yield

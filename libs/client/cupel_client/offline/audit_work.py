@@ -25,11 +25,11 @@ from cupel_client import __version__
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask, unknown_topics
 from cupel_measures.findings import Refused
+from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Qrels, Texts, profiles
 from cupel_measures.reading.qrels_blobs import qrels_digest
-from cupel_measures.reading.run_files import check_against, join_run, read_run
+from cupel_measures.reading.run_files import check_against
 from cupel_measures.reading.text_files import join_texts
-from cupel_measures.reading.unreadable_files import unreadable
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 
@@ -61,12 +61,11 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
         if top or job.texts is not None:
             return _read_with_rankings(path, job, top, other)
         rules: Any = {"profile": profiles.find(job.profile), "depth": job.depth}
-        joined = join_run(path, job.qrels, **rules)
-        view = RunView(joined, other=None if other is None else join_run(path, other, **rules))
+        run = FileRun(path)
+        joined = run.join(job.qrels, **rules)
+        view = RunView(joined, other=None if other is None else run.join(other, **rules))
     except Refused as refused:
         return AuditedRun(source=path.name, findings=refused.findings)
-    except OSError as problem:
-        return AuditedRun(source=path.name, findings=unreadable(problem, path))
     return AuditedRun(
         source=path.name,
         findings=unknown_topics(joined, path.name),
@@ -78,7 +77,7 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
 
 def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> AuditedRun:
     """Read a run line by line, for audits that need unjudged documents or texts."""
-    run = read_run(path, depth=job.depth)
+    run = FileRun(path).read(job.depth)
     run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
     if run.findings.refused:
         return AuditedRun(source=path.name, findings=run.findings)

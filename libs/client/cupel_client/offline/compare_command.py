@@ -18,11 +18,18 @@ from cupel_client.offline.closeness.same_system_comparison import (
     compare_same_system,
     same_system_options,
 )
-from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
-from cupel_client.offline.input_files import run_names
+from cupel_client.offline.evaluate_command import (
+    finish,
+    judgments_name,
+    read_judgments,
+    scoring_options,
+    scoring_task,
+)
+from cupel_client.offline.input_files import named_runs
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS
 from cupel_client.offline.presentation.comparison_tables import print_tables
+from cupel_client.offline.presentation.page_files import page_option, write_page
 from cupel_client.output import console, format_option, printable, scale_notes_option
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.corrections import CORRECTIONS
@@ -65,7 +72,7 @@ MOST_PAIRS = 10
     help="Significance test (default: max-t with --all-pairs, otherwise randomisation). max-t: studentised "
     "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. nemenyi, conover, "
     "aligned-ranks: mean ranks with topics as blocks, after Friedman's test; conover finds "
-    "too many if some systems differ. These tests correct p-values "
+    "too many differences if some systems differ. These tests correct p-values "
     "over the pairs of each measure.",
 )
 @click.option(
@@ -91,13 +98,16 @@ MOST_PAIRS = 10
     default=USUAL.interval,
     show_default=True,
     help="Method of the intervals. t: Student's t. bca: bias-corrected accelerated bootstrap, too narrow if "
-    "runs differ on few topics. Bounds are clipped to the range of the measure.",
+    "runs differ on few topics. Bounds are clipped to possible means and differences.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @scale_notes_option
 @margin_options
 @same_system_options
-@format_option("latex")
+@page_option
+@format_option(
+    "latex", "markdown", "html", notes=" latex: for the package booktabs. html: a table to put in a page."
+)
 def compare(
     files: tuple[Path, ...],
     texts: tuple[str, ...],
@@ -114,6 +124,7 @@ def compare(
     same: bool,
     baselines: tuple[Path, Path] | None,
     rbo_p: float,
+    out: Path | None,
     **chosen: str | float | bool | None,
 ) -> None:
     """Compare runs.
@@ -134,6 +145,7 @@ def compare(
     Examples:
       cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP"
       cupel compare collection.yaml runs/*.gz -m "TOMA(of=nDCG@10)" --all-pairs --format latex
+      cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP" --format markdown --out differences.html
       cupel compare qrels.txt baseline.txt new.txt -m P@10 --test sign --correction none --alpha 0.01
       cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP" --margin 0.02 --margin AP=0.01 --bayes
       cupel compare --same qrels.txt original.txt reproduced.txt --baselines old-base.txt new-base.txt
@@ -145,8 +157,11 @@ def compare(
         )
     if baselines and not same:
         raise click.UsageError("--baselines requires --same")
+    if same and out:
+        raise click.UsageError("--out has no page for --same")
     choices = _checked(chosen)
-    names = run_names(runs)
+    named = named_runs(runs)
+    names, runs = [*named], tuple(named.values())
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
     margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
@@ -165,14 +180,14 @@ def compare(
     plan = ComparisonPlan.of(job)
     scored = map_in_parallel(partial(score, job=plan.task), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
-    report = EvaluationReport(collection=collection, job=job, runs=by_name)
+    report = EvaluationReport(
+        collection=collection, job=job, runs=by_name, name=judgments_name(qrels, aspects)
+    )
     if _comparable(report, names[0], choices):
-        {**PRINTERS, "table": print_tables}[form](
-            replace(
-                _compared(report, plan, choices, margin_choices, pairs),
-                shows_scale_notes=scale_notes,
-            )
-        )
+        result = _compared(report, plan, choices, margin_choices, pairs)
+        result = replace(result, shows_scale_notes=scale_notes)
+        write_page(out, result)
+        {**PRINTERS, "table": print_tables}[form](result)
     finish(report, names)
 
 

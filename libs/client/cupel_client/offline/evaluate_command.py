@@ -14,26 +14,28 @@ from cupel_client.offline.input_files import (
     first_row,
     looks_like_qrels,
     named,
-    run_names,
+    named_runs,
     shown_name,
     shown_path,
 )
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
-from cupel_client.offline.presentation.evaluation_output import EXPLAINING, PRINTERS
+from cupel_client.offline.presentation.evaluation_output import BY_TOPIC, EXPLAINING, OF_ONE_RUN, PRINTERS
+from cupel_client.offline.presentation.page_files import page_option, write_page
 from cupel_client.output import format_option, printable
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.exports.result_files import PLANS, check_names
 from cupel_measures.evaluation.run_scoring import DEEPEST, ScoringTask, score
 from cupel_measures.evaluation.scoring_plan import plan_scoring, texts_of
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.inputs.judgment_sources import qrels as read_qrels
 from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Texts
 from cupel_measures.model.profiles import PROFILES
-from cupel_measures.reading.collection_files import Collection, collection_for
-from cupel_measures.reading.unreadable_files import unreadable
+from cupel_measures.reading.collection_files import Collection
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -102,6 +104,12 @@ def scoring_options(command: _Command) -> _Command:
     return command
 
 
+FORMAT_NOTES = (
+    " latex: for the package booktabs. html: a table to put in a page. beir, mteb, tira: result of one run "
+    "for these tools; the default measures of beir and mteb are those that they report."
+)
+
+
 @click.command(epilog=EXPLANATIONS)
 @scoring_options
 @click.option("--per-topic", is_flag=True, help="Also print the values of each topic.")
@@ -120,7 +128,8 @@ def scoring_options(command: _Command) -> _Command:
     help="Topics that enter the means: all judged topics, like trec_eval -c, or only those in the run, like "
     "trec_eval without -c.",
 )
-@format_option("trec_eval")
+@page_option
+@format_option("trec_eval", "latex", "markdown", "html", *OF_ONE_RUN, notes=FORMAT_NOTES)
 def evaluate(
     files: tuple[Path, ...],
     texts: tuple[str, ...],
@@ -131,11 +140,14 @@ def evaluate(
     parts: tuple[str, ...],
     jobs: int | None,
     average_over: str,
+    out: Path | None,
     form: str,
 ) -> None:
     """Score runs against qrels.
 
-    QRELS is a qrels file or a collection file. With --aspect, omit QRELS: all files are runs. Without -m, the
+    QRELS is a qrels file or a collection file. With --aspect, omit QRELS: all files are runs. A folder stands
+    for the runs in it, - for standard input, and irds:ID for a data set of ir_datasets. Files are in TREC
+    format, JSON, JSON Lines, CSV or TSV with a header, or Parquet; the content decides. Without -m, the
     measures are those of the collection, or a default set. A topic that is missing from a run scores as an
     empty ranking. An invalid run is refused with all its errors; the other runs are scored, and the exit code
     is 1. `cupel validate` reports all findings about a run.
@@ -146,6 +158,8 @@ def evaluate(
       cupel evaluate collection.yaml runs/*.gz -m "TOMA(of=nDCG@10) CAM(of=nDCG@10)"
       cupel evaluate --aspect relevance=rel.txt --aspect quality=q.txt run.txt --format jsonl --per-topic
       cupel evaluate qrels.txt run.txt -m nDCG@10 --explain ties --explain judgments
+      cupel evaluate qrels.txt runs/ --format latex --out scores.html
+      cupel evaluate qrels.txt run.txt --format beir --profile trec_eval-9 --average-over run
     """
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if not runs:
@@ -155,19 +169,49 @@ def evaluate(
     over_run = average_over == "run"
     if parts and over_run:
         raise click.UsageError("--explain applies to means over all judged topics; omit --average-over run")
-    names = run_names(runs)
+    if per_topic and form not in BY_TOPIC:
+        raise click.UsageError(f"--per-topic requires --format {', '.join(BY_TOPIC)}, not {form}")
+    named = named_runs(runs)
+    names, runs = [*named], tuple(named.values())
+    if form in OF_ONE_RUN and len(runs) > 1:
+        raise click.UsageError(f"--format {form} describes one run, but {len(runs)} are given; give one run")
     collection = read_judgments(qrels, aspects, runs, profile)
-    job = scoring_task(collection, " ".join(texts), depth, details=form in ("json", "trec_eval"))
-    exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
+    words = " ".join(texts) or PLANS.get(form, "")
+    job = scoring_task(collection, words, depth, details=form in ("json", "trec_eval"))
+    if form in PLANS:
+        _check_names(job)
+    is_ranked = out is not None or form in ("table", "latex", "markdown", "html")
+    exact = len(job.measures) if form == "json" else int(is_ranked and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts, over_run=over_run)
     scored = map_in_parallel(partial(score, job=job), [*map(FileRun, runs)], doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     by_name = {name: run for name, run in zip(names, scored, strict=True) if run is not None}
     report = EvaluationReport(
-        collection=collection, job=job, runs=by_name, shows_topics=per_topic, official=official
+        collection=collection,
+        job=job,
+        runs=by_name,
+        name=judgments_name(qrels, aspects),
+        shows_topics=per_topic,
+        official=official,
     )
-    PRINTERS[form](report)
+    if report.scored:
+        write_page(out, report)
+    if report.scored or form in BY_TOPIC:
+        PRINTERS[form](report)
     finish(report, names)
+
+
+def _check_names(job: ScoringTask) -> None:
+    """Raise click.UsageError if BEIR and MTEB have no name for a measure."""
+    try:
+        check_names(job.measures)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def judgments_name(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> str:
+    """Return the name of the judgments for titles of pages."""
+    return qrels.name if qrels else ", ".join(path.name for _, path in aspects)
 
 
 def finish(report: EvaluationReport, names: Sequence[str]) -> None:
@@ -204,12 +248,9 @@ def read_judgments(
     if len(dict(aspects)) < len(aspects):
         raise click.UsageError("--aspect names two files for one aspect; use a collection file")
     try:
-        collection = collection_for(qrels, dict(aspects))
-        return collection if profile is None else replace(collection, profile=PROFILES[profile])
+        return read_qrels(dict(aspects) if qrels is None else qrels, profile=profile)
     except Refused as refused:
         findings = refused.findings
-    except OSError as problem:
-        findings = unreadable(problem, qrels or Path())
     _print_lines(findings, shown_path(qrels) if qrels else "")
     if qrels is not None and len(first_row(qrels)) == 6 and any(map(looks_like_qrels, runs)):
         click.echo("QRELS and RUN seem to be swapped: give the qrels first, then the runs.", err=True)

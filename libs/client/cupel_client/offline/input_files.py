@@ -2,15 +2,19 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
 from cupel_measures.findings import Findings, Refused
-from cupel_measures.inputs.run_names import names_of
+from cupel_measures.inputs.irds_collections import PREFIX
+from cupel_measures.inputs.run_names import STANDARD_INPUT, STDIN, named_files, names_of
 from cupel_measures.reading.compression import Limits, open_plain, reopenable
+from cupel_measures.reading.content_formats import has_grades, head_of
 from cupel_measures.reading.run_files import TAG
 
 PIPES = "cupel_client.pipes"
@@ -20,9 +24,9 @@ HEAD = 1 << 16
 
 
 class InputFile(click.Path):
-    """Path of an input file.
+    """Path of an input file or folder, or a data set irds:ID.
 
-    A pipe, such as `<(zcat run.gz)`, is copied to a temporary file.
+    Standard input ("-") and pipes, such as `<(zcat run.gz)`, are copied to temporary files.
     """
 
     def __init__(self) -> None:
@@ -34,13 +38,16 @@ class InputFile(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Path:
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if ctx is None or path.is_file() or path.is_dir():
+        if value.startswith(PREFIX):
+            return Path(value)
+        is_input = value == STANDARD_INPUT
+        path = Path(STDIN) if is_input else Path(os.fsdecode(super().convert(value, param, ctx)))
+        if ctx is None or (not is_input and (path.is_file() or path.is_dir())):
             return path
         copy = Path(ctx.with_resource(TemporaryDirectory(prefix="cupel-"))) / path.name
         ctx.meta.setdefault(PIPES, {})[copy] = str(path)
         try:
-            with path.open("rb") as stream:
+            with nullcontext(sys.stdin.buffer) if is_input else path.open("rb") as stream:
                 copy.write_bytes(reopenable(stream, Limits()))  # type: ignore[arg-type]  # the result is bytes for a stream
         except OSError as problem:
             self.fail(f"cannot read {value!r}: {problem.strerror}", param, ctx)
@@ -77,9 +84,12 @@ def _pipes() -> Mapping[Path, str]:
 def looks_like_qrels(path: Path) -> bool:
     """Return whether the first row has the columns of qrels.
 
-    These are four columns, or five columns of which the last two are integers and the second is not Q0.
-    Return False if the file cannot be read, for example because it does not exist.
+    These are four columns, or five columns of which the last two are integers and the second is not Q0, or
+    the header of a table of grades. Return False if the file cannot be read, for example because it does not
+    exist.
     """
+    if has_grades(head_of(path)):
+        return True
     row = first_row(path)
     labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
     return len(row) == 4 or (len(row) == 5 and labels and row[1].upper() != b"Q0")
@@ -98,6 +108,17 @@ def first_row(path: Path) -> list[bytes]:
         return []
     rows = (line.split() for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line[:1] != b"#")
     return next(filter(None, rows), [])
+
+
+def named_runs(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return runs by distinct names; a folder stands for the files in it.
+
+    A file that is given twice is a usage error.
+    """
+    try:
+        return named_files(paths)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:

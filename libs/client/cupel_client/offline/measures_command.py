@@ -60,7 +60,8 @@ WIDEST = 100
     "collection",
     metavar="COLLECTION",
     type=InputFile(),
-    help="List the classes of label tuples of a collection that NAME, such as TOMA, orders and weighs.",
+    help="List the classes into which the measure NAME, such as TOMA, divides the label tuples of a "
+    "collection, with their weights.",
 )
 @format_option("markdown")
 def measures(
@@ -269,7 +270,7 @@ def _list_classes(text: str | None, path: Path, form: str) -> None:
     The classes are those under the measures that `text` names.
     """
     if text is None or form == "markdown":
-        raise click.UsageError("--classes requires the NAME of a measure, and has no format markdown")
+        raise click.UsageError("--classes requires the NAME of a measure, and a --format other than markdown")
     qrels = read_judgments(path, ()).qrels
     try:
         lists = [

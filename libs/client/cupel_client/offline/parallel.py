@@ -49,8 +49,7 @@ def map_in_parallel(
     ahead = (time.process_time() - begin) / max(len(first), 1) * len(left)
     processes = min(jobs or _cores(), len(left)) if jobs or ahead > POOL_FROM else 1
     with _distributed(work, left, processes) as results:
-        screen = console(stderr=True)
-        if not screen.is_terminal or len(left) < 2:
+        if len(left) < 2 or not (screen := console(stderr=True)).is_terminal:
             return [*first, *results]
         from rich.progress import track  # imported late, because only a terminal needs it
 
@@ -119,8 +118,8 @@ def _results(futures: Sequence[Future[Any]], count: int, interrupts: Sequence[in
 def _noted_interrupts() -> Iterator[Sequence[int]]:
     """Yield a list that gets an element at every Ctrl-C.
 
-    Raises KeyboardInterrupt at the end if there was one. Raised at once, the exception would be lost in a
-    callback of Python, such as one of an import.
+    Raises KeyboardInterrupt at the end if the list has an element. An exception that is raised at once could
+    be lost in a callback of Python, for example during an import.
     """
     interrupts: list[int] = []
     if (

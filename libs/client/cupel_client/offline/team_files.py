@@ -13,10 +13,13 @@ NAMED = 3
 """Number of runs or errors that a message lists before it counts the rest."""
 
 
-def teams_of(names: Sequence[str], file: Path | None, pattern: str | None) -> dict[str, str] | None:
+def teams_of(
+    names: Sequence[str], file: Path | None, pattern: str | None, *, by_folder: bool = False
+) -> dict[str, str] | None:
     """Return the team of each run by name.
 
-    Return None if neither `file` nor `pattern` is given.
+    Without `file` and `pattern`, the team is the first folder in the name if `by_folder` is true and all
+    names have a folder. If not, return None.
 
     file: two columns, run and team. pattern: a regular expression that is searched in the name of a run; its
     first group is the team. Raise click.UsageError, with all errors, if the file is invalid or a run has no
@@ -26,6 +29,8 @@ def teams_of(names: Sequence[str], file: Path | None, pattern: str | None) -> di
         raise click.UsageError("give either --teams or --team-pattern, not both")
     if file is not None:
         return _by_file(names, file)
+    if pattern is None and by_folder and all("/" in name for name in names):
+        return {name: name.partition("/")[0] for name in names}
     return None if pattern is None else _by_pattern(names, pattern)
 
 

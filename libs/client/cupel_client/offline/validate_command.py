@@ -15,6 +15,7 @@ from cupel_client.offline.input_files import (
     InputFile,
     looks_like_qrels,
     named,
+    named_runs,
     shown_name,
     shown_path,
 )
@@ -23,16 +24,12 @@ from cupel_client.offline.presentation import finding_lines
 from cupel_client.output import format_option, printable, write_csv, write_json, write_jsonl
 from cupel_measures.evaluation.run_scoring import DEEPEST
 from cupel_measures.findings import KINDS, Findings, Refused
+from cupel_measures.inputs.judgment_sources import qrels as read_qrels
+from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.model import Qrels
-from cupel_measures.reading.collection_files import Collection, collection_for, is_collection
+from cupel_measures.reading.collection_files import Collection, is_collection
 from cupel_measures.reading.qrels_files import qrels_digest
-from cupel_measures.reading.run_files import (
-    check_against,
-    check_judged,
-    digest,
-    profile_effects,
-    read_run,
-)
+from cupel_measures.reading.run_files import check_against, check_judged, digest, profile_effects
 from cupel_measures.reading.unreadable_files import unreadable
 
 Kind = Literal["run", "qrels", "collection"]
@@ -102,9 +99,10 @@ def validate(
     """Report all errors and warnings of runs, qrels and collection files.
 
     A file with the suffix .yaml, .yml or .json is a collection. A file whose first line has four columns, or
-    five columns of which the last two are labels, is qrels. Any other file is a run. If there are qrels, the
-    topics of the runs are compared with the topics of the qrels. The exit code is 1 if a file is refused.
-    Several files get a line each, and each remedy is printed once; -v prints all findings.
+    five columns of which the last two are labels, is qrels, and so is a table with a column of grades. Any
+    other file is a run. If there are qrels, the topics of the runs are compared with the topics of the qrels.
+    The exit code is 1 if a file is refused. Several files get a line each, and each remedy is printed once;
+    -v prints all findings.
 
     \b
     Examples:
@@ -112,6 +110,7 @@ def validate(
       cupel validate collection.yaml runs/*.gz
       cupel validate --qrels qrels.txt run.txt --format json
     """
+    files = tuple(file for path in files for file in named_runs([path]).values())
     runs = [path for path in files if _kind(path, qrels is not None) == "run"]
     others = [path for path in files if path not in runs]
     judgments, reference = _check_judgments(others if qrels is None else [qrels, *others])
@@ -152,7 +151,7 @@ def _check_judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None
         kind: Kind = "qrels"
         try:
             kind = "collection" if is_collection(path) else "qrels"
-            collection = collection_for(path)
+            collection = read_qrels(path)
         except Refused as refused:
             checked.append(Checked(path, kind, refused.findings))
         except OSError as problem:
@@ -182,11 +181,9 @@ def _facts(collection: Collection) -> dict[str, Any]:
 def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
     """Check a run, and compare its topics with `qrels` if there are any."""
     try:
-        run = read_run(path, depth=depth)
+        run = FileRun(path).read(depth)
     except Refused as refused:
         return Checked(path, "run", refused.findings)
-    except OSError as problem:
-        return Checked(path, "run", unreadable(problem, path))
     findings = run.findings
     if qrels is not None:
         findings.extend(check_against(run, qrels.listed_topics, file=path.name))

@@ -12,7 +12,7 @@ from cupel_client.online.online_output import json_value, print_line, print_rows
 from cupel_client.output import format_option, write_json
 from cupel_contract.score_resources import ExplanationResource, PendingExplanations
 from cupel_contract.states import JobState
-from cupel_measures.explaining import ABOUT
+from cupel_measures.explaining.explained_parts import ABOUT
 
 COLUMNS = ("run", "measure", "about", "data")
 PARTS = "\b\nParts of an explanation:\n" + "\n".join(

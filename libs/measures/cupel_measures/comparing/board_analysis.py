@@ -131,9 +131,9 @@ def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
 
 
 def rank_bounds(test: MaxT, systems: int) -> tuple[Floats, Floats]:
-    """Return the lowest and highest rank number that every system may have.
+    """Return the lowest and the highest rank number that each system may have.
 
-    float64[systems] each.
+    Both are float64[systems].
 
     These are 1 + the number of significantly better systems, and the number of systems that are not
     significantly worse.

@@ -104,7 +104,9 @@ def _check_margins(choices: MarginChoices, plan: ComparisonPlan, alpha: float) -
     texts = [request.text for request in plan.requests]
     for text, margin in choices.margins:
         if text is not None and text not in texts:
-            raise ValueError(f"the margin is for {text}, which is not compared: {', '.join(texts)}")
+            raise ValueError(
+                f"the margin is for {text}, which is not compared; the measures are {', '.join(texts)}"
+            )
         if not 0 < margin < np.inf:
             raise ValueError(f"a margin is a positive number, got {margin}")
     if choices.margins and alpha >= 0.5:

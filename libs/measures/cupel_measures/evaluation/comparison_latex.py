@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from cupel_measures.comparing.comparison import ComparisonReport, MeasureComparison
 from cupel_measures.evaluation.difference_marks import caption_of, labels_of, marks_of
-from cupel_measures.evaluation.score_formats import in_latex, latex_row
+from cupel_measures.evaluation.score_formats import highest, in_latex, latex_row
 
 
 def comparison_latex(compared: ComparisonReport, correction: str) -> Iterator[str]:
     """Yield the lines of a table with a row per run and a column per measure.
 
-    Marks show significant differences. correction: how p-values were corrected, as the end of a sentence.
+    Marks show significant differences. The highest means are bold. correction: how p-values were corrected,
+    as the end of a sentence.
     """
     yield "% Requires \\usepackage{booktabs} and, for letters other than ASCII, \\usepackage[T1]{fontenc}."
     yield r"\begin{table}"
@@ -20,15 +21,19 @@ def comparison_latex(compared: ComparisonReport, correction: str) -> Iterator[st
     yield r"\toprule"
     yield latex_row(["run", *(in_latex(item.measure.text) for item in compared.measures)])
     yield r"\midrule"
+    best = highest([mean.value for mean in item.means] for item in compared.measures)
     for place, label in enumerate(labels_of(compared)):
-        cells = (_cell(compared, item, place) for item in compared.measures)
+        cells = (
+            _cell(compared, item, place, is_best=(place, column) in best)
+            for column, item in enumerate(compared.measures)
+        )
         yield latex_row([in_latex(label), *cells])
     yield r"\bottomrule"
     yield r"\end{tabular}"
     yield r"\end{table}"
 
 
-def _cell(compared: ComparisonReport, comparison: MeasureComparison, place: int) -> str:
+def _cell(compared: ComparisonReport, comparison: MeasureComparison, place: int, *, is_best: bool) -> str:
     mean = comparison.means[place].value
     if mean is None:
         return "undefined"
@@ -36,7 +41,8 @@ def _cell(compared: ComparisonReport, comparison: MeasureComparison, place: int)
         rf"\mathrm{{{mark}}}" if mark.isalpha() else mark for mark in marks_of(compared, comparison, place)
     ]
     marks = ",".join(letters)
-    return f"${_plain(mean)}{f'^{{{marks}}}' if marks else ''}$"
+    number = rf"\mathbf{{{_plain(mean)}}}" if is_best else _plain(mean)
+    return f"${number}{f'^{{{marks}}}' if marks else ''}$"
 
 
 def _plain(value: float) -> str:

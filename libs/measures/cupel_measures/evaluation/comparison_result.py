@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cupel_measures.comparing.comparison import (
@@ -18,8 +19,16 @@ from cupel_measures.comparing.resampling import Interval
 from cupel_measures.evaluation.comparison_latex import comparison_latex
 from cupel_measures.evaluation.difference_marks import caption_of, labels_of, marks_of
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
+from cupel_measures.evaluation.exports.page_library import page_library
 from cupel_measures.evaluation.margin_comparison import MarginResult, margin_data
-from cupel_measures.evaluation.score_formats import ResultTable, format_html, format_markdown, format_text
+from cupel_measures.evaluation.measure_names import MeasureText
+from cupel_measures.evaluation.score_formats import (
+    ResultTable,
+    format_html,
+    format_markdown,
+    format_text,
+    highest,
+)
 from cupel_measures.evaluation.test_titles import CORRECTED, TITLES
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
@@ -162,14 +171,36 @@ class ComparisonResult:
     def to_latex(self) -> str:
         """Return a LaTeX table (package booktabs).
 
-        It has a row per run and a column per measure. Marks show significant differences.
+        It has a row per run and a column per measure. Marks show significant differences. The highest mean
+        of each measure is in bold.
         """
         return "".join(f"{line}\n" for line in comparison_latex(self.compared, self.correction()))
 
     def to_markdown(self) -> str:
-        """Return the table of `table` in Markdown, followed by the notes."""
+        """Return the table of `table` in Markdown, followed by its caption and notes."""
         table = self.table()
         return format_markdown(table) + "".join(f"\n{note}\n" for note in (table.caption, *table.notes))
+
+    def to_html(self) -> str:
+        """Return the table of `table` in HTML, as a fragment to put in a page."""
+        return format_html(self.table())
+
+    def plot(self, measure: MeasureText | None = None, *, run: str | None = None) -> Any:
+        """Draw the differences by one measure (default: the first), with their intervals.
+
+        run: draw the differences of this run from the baseline by topic instead. Notebooks show the result;
+        `save(path)` writes it as SVG. Raise ImportError, with what to install, if cupel-reports is missing.
+        """
+        pages = page_library("comparison_pages")
+        return pages.plot(self, self.scored.canonical(measure), run=run)
+
+    def page(self, path: str | Path) -> None:
+        """Write a page with means, differences with intervals, and bars of differences by topic.
+
+        It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
+        """
+        text = page_library("comparison_pages").page(self)
+        Path(path).write_text(text, encoding="utf-8")
 
     def table(self) -> ResultTable:
         """Return the means by run and measure, with marks of significant differences."""
@@ -181,14 +212,18 @@ class ComparisonResult:
         columns = ("run", *(item.measure.text for item in compared.measures))
         notes = tuple(self.printed_warnings(intervals=self.shows_intervals))
         return ResultTable(
-            columns=columns, rows=rows, caption=caption_of(compared, self.correction()), notes=notes
+            columns=columns,
+            rows=rows,
+            best=highest([mean.value for mean in item.means] for item in compared.measures),
+            caption=caption_of(compared, self.correction()),
+            notes=notes,
         )
 
     def __repr__(self) -> str:
         return format_text(self.table())
 
     def _repr_html_(self) -> str:
-        return format_html(self.table())
+        return self.to_html()
 
     def _uneven(self) -> Iterator[str]:
         uneven = self.compared.unjudged_gaps

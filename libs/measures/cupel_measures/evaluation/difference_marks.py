@@ -9,20 +9,20 @@ def marks_of(compared: ComparisonReport, comparison: MeasureComparison, place: i
     """Return the marks of the significant differences of one run by one measure.
 
     The mark is + or - for the difference from the baseline. With all pairs, the marks are the letters of the
-    runs whose mean is significantly lower.
+    runs that are significantly worse, by mean ranks if the test compares them, otherwise by means.
     """
     pairs = [pair for pair in comparison.differences if pair.significant]
     if not compared.choices.all_pairs:
-        return ["+" if _is_higher(compared, pair) else "-" for pair in pairs if pair.second == place]
+        return ["+" if is_higher(compared, pair) else "-" for pair in pairs if pair.second == place]
     lower = [
         pair.first if pair.second == place else pair.second
         for pair in pairs
-        if place == (pair.second if _is_higher(compared, pair) else pair.first)
+        if place == (pair.second if is_higher(compared, pair) else pair.first)
     ]
     return [letters(other) for other in sorted(lower)]
 
 
-def _is_higher(compared: ComparisonReport, pair: Difference) -> bool:
+def is_higher(compared: ComparisonReport, pair: Difference) -> bool:
     """Return whether the second run is better.
 
     Mean ranks decide if the test compares them.
@@ -34,7 +34,7 @@ def _is_higher(compared: ComparisonReport, pair: Difference) -> bool:
 def labels_of(compared: ComparisonReport) -> list[str]:
     """Return the name of each run.
 
-    With all pairs, the letter of the run comes before it.
+    With all pairs, the letter of the run comes before the name.
     """
     if not compared.choices.all_pairs:
         return list(compared.systems)

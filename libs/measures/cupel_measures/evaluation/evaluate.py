@@ -1,6 +1,7 @@
 """Evaluation of runs from any source."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
@@ -37,7 +38,8 @@ def evaluate(
     task = replace(task, over_run=average_over == "run", exact=1)
     sources = read_runs(runs)
     scored = {name: score(run, task) for name, run in sources.items()}
-    report = EvaluationReport(collection=collection, job=task, runs=scored, sources=sources)
+    name = Path(qrels).name if isinstance(qrels, str | Path) else "judgments"
+    report = EvaluationReport(collection=collection, job=task, runs=scored, sources=sources, name=name)
     if report.refused:
         findings = Findings()
         for run in report.refused.values():

@@ -5,11 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.evaluation.exports.page_library import page_library
+from cupel_measures.evaluation.exports.result_files import beir_result, mteb_result, tira_result
+from cupel_measures.evaluation.measure_names import MeasureText
 from cupel_measures.evaluation.run_checks import warnings_of
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
@@ -18,11 +22,13 @@ from cupel_measures.evaluation.score_formats import (
     format_latex,
     format_markdown,
     format_text,
+    highest,
 )
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
 from cupel_measures.inputs.run_inputs import RunInput
 from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
+from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import has_exact_values
 
 ALL = "all"
@@ -61,14 +67,15 @@ class EvaluationReport(Mapping[str, MeasureScores]):
     """Scores by the name of the run: a ranked table.
 
     job: the task that scored the runs. shows_topics: whether printed formats have the values by topic.
-    runs: scored and refused runs by name. sources: the runs as given, by name. Iteration is over the scored
-    runs, in the given order.
+    runs: scored and refused runs by name. sources: the runs as given, by name. name: of the judgments.
+    Iteration is over the scored runs, in the given order.
     """
 
     collection: Collection
     job: ScoringTask
     runs: Mapping[str, Scored]
     sources: Mapping[str, RunInput] = field(default_factory=dict)
+    name: str = "judgments"
     shows_topics: bool = False
     official: bool = False
     """True if trec_eval's `official` measures were requested. trec_eval then prints the run id too."""
@@ -76,10 +83,11 @@ class EvaluationReport(Mapping[str, MeasureScores]):
     def __getitem__(self, name: str) -> MeasureScores:
         run = self.scored[name]
         texts = [str(measure) for measure in self.measures]
+        # A comparison scores further measures after those of the report.
         by_topic = {
-            text: self.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=True)
+            text: self.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=False)
         }
-        return MeasureScores(dict(zip(texts, run.means, strict=True)), by_topic)
+        return MeasureScores(dict(zip(texts, run.means, strict=False)), by_topic)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scored)
@@ -91,22 +99,15 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         return format_text(self.table())
 
     def _repr_html_(self) -> str:
-        return format_html(self.table())
+        return self.to_html()
 
     def table(self) -> ResultTable:
         """Return the scores as a table, best run first by the first measure."""
         ranked = [(name, run.means) for _, name, run in self.best_first()]
-        columns = list(zip(*(means for _, means in ranked), strict=True))
-        best = {
-            (row, column)
-            for column, values in enumerate(columns)
-            for row, value in enumerate(values)
-            if value == max(values) and len(values) > 1
-        }
         return ResultTable(
             columns=("run", *map(str, self.measures)),
             rows=tuple((name, *(f"{value:.4f}" for value in means)) for name, means in ranked),
-            best=frozenset(best),
+            best=highest(zip(*(means for _, means in ranked), strict=True)),
             caption=self.caption(),
             notes=tuple(self.remarks()),
         )
@@ -167,9 +168,72 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         """Return the ranked table in Markdown."""
         return format_markdown(self.table())
 
+    def to_html(self) -> str:
+        """Return the ranked table in HTML, as a fragment to put in a page."""
+        return format_html(self.table())
+
     def to_latex(self) -> str:
         """Return the ranked table in LaTeX (package booktabs), the best values in bold."""
         return format_latex(self.table())
+
+    def to_beir(self, run: str | None = None) -> dict[str, dict[str, float]]:
+        """Return the result of a run as BEIR reports it, such as {"ndcg": {"NDCG@10": 0.3}}.
+
+        run: may be omitted if there is only one. Raise ValueError if BEIR has no name for a measure; it has
+        nDCG, AP, R, P and RR with a cutoff.
+        """
+        return beir_result(self._only(run).means)
+
+    def to_mteb(
+        self, run: str | None = None, *, task: str = "unnamed", split: str = "test"
+    ) -> dict[str, Any]:
+        """Return the result of a run as a task result of MTEB, with fields such as ndcg_at_10.
+
+        run, ValueError: as in `to_beir`. task: name of the task. main_score is nDCG@10, or the first measure.
+        The revision of the data set is the digest of the judgments.
+        """
+        digest = qrels_digest(self.job.qrels)
+        return mteb_result(self._only(run).means, task=task, revision=digest, split=split)
+
+    def to_tira(self, run: str | None = None) -> str:
+        """Return the result of a run as an evaluation.prototext of TIRA.
+
+        run: may be omitted if there is only one.
+        """
+        return tira_result(self._only(run).means)
+
+    def plot(self, measure: MeasureText | None = None) -> Any:
+        """Draw the scores of the runs by one measure (default: the first), with 95% intervals.
+
+        Notebooks show the result; `save(path)` writes it as SVG. Raise ImportError, with what to install, if
+        cupel-reports is missing.
+        """
+        pages = page_library("score_pages")
+        return pages.plot(self, self.canonical(measure))
+
+    def page(self, path: str | Path) -> None:
+        """Write a page with the ranked table, bars with intervals, and the values by topic.
+
+        It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
+        """
+        text = page_library("score_pages").page(self)
+        Path(path).write_text(text, encoding="utf-8")
+
+    def canonical(self, measure: MeasureText | None) -> str | None:
+        """Return the text of one of the measures. Raise KeyError if it is not among them."""
+        text = None if measure is None else str(measure)
+        known = [str(item) for item in self.measures]
+        if text is None or text in known:
+            return text
+        if (canonical := str(parse(text))) not in known:
+            raise KeyError(f"{canonical} is not among the measures: {', '.join(known)}")
+        return canonical
+
+    def _only(self, run: str | None) -> MeasureScores:
+        """Return the scores of a run, by default of the only run."""
+        if run is None and len(self) != 1:
+            raise ValueError(f"the format describes one run; choose one of {', '.join(self)}")
+        return self[next(iter(self)) if run is None else run]
 
     @cached_property
     def scored(self) -> dict[str, Scored]:

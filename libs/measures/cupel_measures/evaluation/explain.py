@@ -5,8 +5,9 @@ from typing import Any
 
 from cupel_measures.evaluation.measure_names import MeasureRequest, measures_of
 from cupel_measures.evaluation.scoring_plan import plan_scoring
-from cupel_measures.explaining import ABOUT, Explanation
-from cupel_measures.explaining import explain as explain_ranking
+from cupel_measures.explaining.explained_parts import ABOUT
+from cupel_measures.explaining.explanations import Explanation
+from cupel_measures.explaining.explanations import explain as explain_ranking
 from cupel_measures.inputs.judgment_sources import qrels as read_qrels
 from cupel_measures.inputs.run_sources import runs as read_runs
 

@@ -63,7 +63,8 @@ def measures_of(request: MeasureRequest) -> tuple[Measure, ...]:
 
     Raise MeasureError if a text is invalid.
     """
-    items = [request] if isinstance(request, str | Measure | MeasureName) else request
+    one = isinstance(request, str | Measure | MeasureName) or not isinstance(request, Iterable)
+    items: Iterable[Any] = [request] if one else request  # type: ignore[assignment]
     return tuple(dict.fromkeys(measure for item in items for measure in parse_many(str(item))))
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.evaluation.run_checks import RunChecks, check_joined
-from cupel_measures.explaining import explain
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.inputs.run_inputs import RunInput
 from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, Texts, profiles
@@ -30,10 +29,10 @@ class ScoringTask:
     """Specification of how to score runs; it can be sent to other processes.
 
     measures: canonical texts. profile: name of the profile. depth: maximum number of documents per ranking,
-    or None. details: whether to also return tag, digest and all findings, which makes reading slower. texts:
-    document texts, if a measure needs them. exact: number of leading measures whose exact means are also
-    returned. explain: parts to explain (explaining.ABOUT). over_run: whether to aggregate over the topics of
-    the run only, instead of all judged topics.
+    or None. details: whether to also return tag, digest and all findings, which makes reading slower.
+    texts: document texts, if a measure needs them. exact: number of leading measures whose exact means are
+    also returned. explain: parts to explain (explained_parts.ABOUT). over_run: whether to aggregate over
+    the topics of the run only, instead of all judged topics.
     """
 
     qrels: Qrels
@@ -147,6 +146,8 @@ def _unjudged(qrels: Qrels, joined: Joined, over: Mask | None) -> float:
 
 
 def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
+    from cupel_measures.explaining.explanations import explain  # imported late, because it is slow
+
     explanations = explain(
         job.qrels,
         run.ranking,
@@ -159,11 +160,13 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
 
 
 def unknown_topics(joined: Joined, file: str) -> Findings:
-    """Return a finding about topics of the run that the qrels lack.
+    """Return notes of a joined run, and a finding about topics that the qrels lack.
 
-    It is the only finding of the fast reader.
+    The fast reader has no other findings.
     """
     findings = Findings()
+    for note in joined.notes:
+        findings.add(note)
     if joined.unknown_topics:
         message = f"the qrels lack {joined.unknown_topics} topics of the run; these topics are ignored"
         findings.add(Finding(code=EXTRA, message=message, file=file), joined.unknown_topics)

@@ -64,6 +64,20 @@ def _shortened(name: str, most: int) -> str:
     return f"{name[: most - 1 - ending]}…{name[len(name) - ending :]}"
 
 
+def highest(columns: Iterable[Sequence[float | None]]) -> frozenset[tuple[int, int]]:
+    """Return row and column of the highest values of each column.
+
+    A column with fewer than two values has none.
+    """
+    return frozenset(
+        (row, place)
+        for place, column in enumerate(columns)
+        if len(values := [value for value in column if value is not None]) > 1
+        for row, value in enumerate(column)
+        if value == max(values)
+    )
+
+
 def format_text(table: ResultTable) -> str:
     """Return the table as aligned text, with caption and notes.
 

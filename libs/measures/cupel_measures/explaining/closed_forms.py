@@ -216,7 +216,7 @@ def has_closed_form(measure: Measure) -> bool:
 
     A supported measure is one of FORMS, or a combination of such measures.
 
-    Supported combinations are means over aspects and classes.
+    A combination is supported if it is an arithmetic mean over aspects, or if it scores label classes.
     """
     of, combination = measure.arguments.get("of"), measure.declaration.combination
     if combination is None:

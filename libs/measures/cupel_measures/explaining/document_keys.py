@@ -1,6 +1,6 @@
 """Sort keys of documents, for the best and the worst order of tied documents.
 
-The keys are those for a measure.
+The keys depend on the measure.
 """
 
 import numpy as np
@@ -58,9 +58,10 @@ def _in_pool(measure: Measure, pool: Pool) -> Keys:
 
 
 def _by_subtopic(pool: SubtopicPool, rel: int | None) -> Keys:
-    """Return keys that tell whether a document is judged, and relevant to a subtopic.
+    """Return a key for judged documents, and a key for each subtopic of a topic.
 
-    These are two kinds of keys.
+    The first key is 1 for a judged document. Each other key is 1 for a document that is relevant to its
+    subtopic.
     """
     relevance = pool.relevance(rel)
     document = np.repeat(np.arange(len(pool.topic_of)), np.diff(relevance.starts))

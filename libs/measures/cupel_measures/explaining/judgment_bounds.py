@@ -123,7 +123,7 @@ def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
 def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
     """Return whether a better label of a retrieved document never lowers the value.
 
-    This holds for these parameters of the measure.
+    The result is for the parameters of this measure.
 
     The value of a measure that is declared as rising can still fall in four cases:
 

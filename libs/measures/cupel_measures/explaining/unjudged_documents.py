@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cupel_measures.explaining.assumed_labels import MergedPools, fill_subtopics
 from cupel_measures.explaining.explained_run import ExplainedRun
-from cupel_measures.model import Floats, Ids, Ints, Qrels, Ranking, Subtopics
+from cupel_measures.model import Floats, Ints, Qrels, Ranking
 from cupel_measures.model.profiles import Profile
 from cupel_measures.reading.joins import comparable_scores
 from cupel_measures.scoring.pool import Mask
@@ -45,7 +45,7 @@ def with_highest_labels(subject: ExplainedRun, cutoff: int | None) -> Qrels:
     none.
     """
     topic, document = _documents_outside_pools(subject, cutoff)
-    merged = _MergedPools.of(subject.qrels, topic, document)
+    merged = MergedPools.of(subject.qrels, topic, document)
     seen = Hits.of(subject.joined).within(cutoff).document
     labels = subject.qrels.labels.copy()
     for index, aspect in enumerate(subject.qrels.aspects):
@@ -57,7 +57,7 @@ def with_highest_labels(subject: ExplainedRun, cutoff: int | None) -> Qrels:
     if subtopics is not None:
         open_ = seen[~_judged(subject, SUBTOPICS)[seen]]
         new = np.arange(len(merged.order) - len(document), len(merged.order), dtype=np.int32)
-        subtopics = _filled(subtopics, np.concatenate([open_, new]), merged)
+        subtopics = fill_subtopics(subtopics, np.concatenate([open_, new]), merged)
     return replace(
         subject.qrels,
         offsets=merged.offsets,
@@ -66,50 +66,6 @@ def with_highest_labels(subject: ExplainedRun, cutoff: int | None) -> Qrels:
         subtopics=subtopics,
         cache={},
     )
-
-
-class _MergedPools:
-    """Pooled and new documents together, sorted by topic and id.
-
-    order: int64[n], indices into the pooled documents followed by the new ones. place: inverse of `order`.
-    topic: int64[n], the topic of each document before ordering.
-    """
-
-    def __init__(self, ids: list[bytes], topic: Ints, topics: int) -> None:
-        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
-        self.order: Ints = by_id[np.argsort(topic[by_id], kind="stable")]
-        self.place = np.empty(len(ids), dtype=np.int64)
-        self.place[self.order] = np.arange(len(ids))
-        self.topic = topic
-        self.documents = Ids.of([ids[i] for i in self.order.tolist()])
-        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(topic, minlength=topics))])
-
-    @classmethod
-    def of(cls, qrels: Qrels, topic: Ints, document: list[bytes]) -> "_MergedPools":
-        ids = [*qrels.documents.to_list(), *document]
-        return cls(ids, np.concatenate([qrels.topic_of, topic]), len(qrels.topics))
-
-
-def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedPools) -> Subtopics:
-    """Return the judgments with `documents` made relevant.
-
-    They are relevant to all subtopics of their topics.
-
-    documents: indices before ordering by `merged`.
-    """
-    names = max(len(subtopics.names), 1)
-    known = np.unique(merged.topic[subtopics.document] * names + subtopics.subtopic)
-    first, last = (np.searchsorted(known, (merged.topic[documents] + after) * names) for after in (0, 1))
-    number = last - first
-    which = np.arange(number.sum()) + np.repeat(first - (np.cumsum(number) - number), number)
-    kept = ~np.isin(subtopics.document, documents)
-    document = merged.place[np.concatenate([subtopics.document[kept], np.repeat(documents, number)])]
-    subtopic = np.concatenate([subtopics.subtopic[kept], known[which] % names])
-    best = np.full(len(which), max(1, int(subtopics.judgment.max(initial=1))))
-    judgment = np.concatenate([subtopics.judgment[kept], best])
-    order = np.lexsort((subtopic, document))
-    columns = (column[order].astype(np.int32) for column in (document, subtopic, judgment))
-    return Subtopics(subtopics.names, *columns)
 
 
 def _documents_outside_pools(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[bytes]]:

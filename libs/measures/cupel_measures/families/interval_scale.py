@@ -242,8 +242,8 @@ def SBTO(rows: Rows, *, cutoff: Cutoff) -> Floats:
         SBTO@N = sum over j <= N of C(d_j + N - j, N - j + 1) for the degrees d_1 >= ... >= d_N of the run
 
     Of two sets of N documents, the better one has more documents of the highest degree whose counts differ.
-    SBTO is the position in this order, from 0 to C(N+c, N) - 1. Under equation 2, the paper sorts the degrees
-    in ascending order instead. The result would not be the position in the order that the paper defines: {a1,
+    SBTO is the position in this order, from 0 to C(N+c, N) - 1. The text of the paper sorts the degrees in
+    ascending order instead. The result would not be the position in the order that the paper defines: {a1,
     a1} and {a2, a0} would both score 2 (READINGS.md, reading 8). With two labels, SBTO is the number of
     relevant documents.
 

@@ -144,8 +144,8 @@ def WHAM(
 
     The value over topics is the mean of the values per topic. Table 3 of the paper instead combines the mean
     scores under each aspect (READINGS.md, reading 21). The library function `wham_of_means` computes this. No
-    parameter selects it, because the result is not a mean over topics. For CAM, the mean scores combined
-    are equal to the mean of the values per topic.
+    parameter selects it, because the result is not a mean over topics. For CAM, both ways give the same
+    value.
 
     Example: relevance: nr < mr < fr < hr (threshold fr), correctness: nc < pc < c (threshold c); d1=(mr,c)
     d2=(hr,pc) d3=(hr,nc); run d1 d3: WHAM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1),

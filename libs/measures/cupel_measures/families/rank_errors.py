@@ -254,7 +254,7 @@ def _joined(losses: Sequence[Floats]) -> Floats:
 def _weighted_gains(
     view: AspectView, *, aspects: AspectNames | None, weights: AspectWeights | None
 ) -> Floats:
-    """Return z of each pooled document, float64[D].
+    """Return the weighted gain z of each pooled document (see NWCS), float64[D].
 
     Raises MeasureError for fewer than two aspects.
     """
@@ -273,7 +273,8 @@ def NWCS(
 ) -> Floats:
     """Normalised weighted cumulative score: relative to the score of the best order.
 
-    The score is the sum of discounted weighted gains. The best order is the list's best order.
+    The score is the sum of discounted weighted gains. The best order is that of the same documents
+    by decreasing weighted gain.
 
         WCS = sum over ranks i of z_i / log2(1 + i), z_i = sum of p_a gain_a(i)
         NWCS = WCS / (WCS of the same documents by decreasing z)

@@ -413,7 +413,7 @@ def exact_rank_biased_precision(
 
 
 def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
-    """Interval if p = 1/2, ordinal if p is smaller, neither if p is larger."""
+    """Return the scale type: interval if p = 1/2, ordinal below 1/2, else neither."""
     return scale_types.rank_biased(given["p"], [0, 1])
 
 

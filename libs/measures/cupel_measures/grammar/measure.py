@@ -71,7 +71,7 @@ class Measure:
     def bounds(self) -> tuple[float, float]:
         """Return the minimum and maximum value.
 
-        The range includes those of the inner measures.
+        The range includes the ranges of the inner measures.
         """
         low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)

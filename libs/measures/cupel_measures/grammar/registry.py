@@ -221,7 +221,7 @@ def _parameters(compute: Callable[..., Floats]) -> dict[str, Parameter]:
 def kind_of(hint: Any) -> ParameterKind:
     """Return the parameter kind of an annotation such as `Cutoff` or `Cutoff | None`.
 
-    Raise TypeError without one.
+    Raise TypeError if the annotation has no parameter kind.
     """
     for member in (hint, *getattr(hint, "__args__", ())):
         for note in getattr(member, "__metadata__", ()):

@@ -1,9 +1,11 @@
 """Runs that are tables of scores in memory: topic, document and score."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +20,26 @@ from cupel_measures.reading.lines.topic_checks import EXTRA, check_topics
 from cupel_measures.reading.run_files import read_run
 from cupel_measures.scoring.pool import Mask
 
-Places = NDArray[np.int32]
+try:
+    from cupel_measures.native import _tables as compiled
+except ImportError:
+    compiled = None  # type: ignore[assignment]
+
+extension: Any = compiled
+"""The compiled reader of tables, or None if it was not built. Tests set it to None to test the other one."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableRun:
     """A run as a table of scores.
 
-    name: shown in findings, and the tag of the run. table: all ids are strings.
+    name: shown in findings, and the tag of the run. table: all ids are strings. notes: warnings about the
+    source of the table.
     """
 
     name: str
     table: Table
+    notes: Findings = field(default_factory=Findings)
 
     @cached_property
     def findings(self) -> Findings:
@@ -50,7 +60,9 @@ class TableRun:
         )
         run = read_run("".join(lines).encode(), name=self.name, depth=depth)
         listed = [replace(finding, line=None, column=None) for finding in run.findings.listed]
-        return replace(run, findings=Findings(listed, run.findings.totals))
+        findings = Findings(listed, run.findings.totals)
+        findings.extend(self.notes)
+        return replace(run, findings=findings)
 
     def join(self, qrels: Qrels, *, profile: Profile, depth: int | None = None) -> Joined:
         """Join the table with `qrels`, without writing it as text."""
@@ -59,46 +71,72 @@ class TableRun:
         listed = check_topics([*self.table], qrels.listed_topics, file=self.name)
         if listed.refused:
             raise Refused(listed)
-        depth = DEEPEST if depth is None else min(depth, DEEPEST)
-        rows = [self._row(topic, pool, profile, depth) for topic, pool in pools_of(qrels).items()]
-        columns = [np.concatenate(column) for column in zip(*(row for _, row in rows), strict=True)]
-        retrieved = np.array([count for count, _ in rows], dtype=np.int64)
-        return Joined(
-            retrieved=np.minimum(retrieved, depth),
-            offsets=np.concatenate([[0], np.cumsum([len(row[0]) for _, row in rows])]).astype(np.int64),
-            document=columns[0],
-            rank=columns[1],
-            first=columns[2],
-            last=columns[3],
-            profile=profile,
-            unknown_topics=listed.totals.get(EXTRA, 0),
-            pool=qrels.pool_digest,
-        )
+        joined = join_table(self.table, qrels, profile=profile, depth=depth)
+        unknown_topics = listed.totals.get(EXTRA, 0)
+        return replace(joined, unknown_topics=unknown_topics, notes=tuple(self.notes))
 
-    def _row(
-        self, topic: str, pool: Mapping[str, int], profile: Profile, depth: int
-    ) -> tuple[int, list[Places]]:
-        """Return the number of documents of a topic, and the columns of its hits.
 
-        The columns are those of `Joined`.
-        """
-        scores = self.table.get(topic, {})
-        hits = list(pool.keys() & scores.keys())
-        if not hits:
-            return len(scores), [np.zeros(0, np.int32)] * 4
-        kind: type = np.float32 if profile.single_precision else np.float64
-        with np.errstate(over="ignore", under="ignore"):
-            values: Floats = np.fromiter(scores.values(), np.float64, len(scores)).astype(kind)
-            found: Floats = np.array([scores[hit] for hit in hits], dtype=np.float64).astype(kind)
-        ordered = np.sort(values)
-        first = len(scores) - np.searchsorted(ordered, found, side="right") + 1
-        last = len(scores) - np.searchsorted(ordered, found, side="left")
-        rank = first + _places_in_ties(hits, found, first < last, [*scores], values)
-        document = np.array([pool[hit] for hit in hits])
-        order = np.argsort(rank)
-        order = order[: np.count_nonzero(rank <= depth)]
-        columns = (document, rank, first, np.minimum(last, depth))
-        return len(scores), [column[order].astype(np.int32) for column in columns]
+def has_scores(scores: Mapping[str, float]) -> bool:
+    """Return whether all ids are strings, and all scores floats or ints.
+
+    False for NaN. False can also mean that the ids or scores are of a subclass.
+    """
+    if extension is not None:
+        return bool(extension.has_scores(scores))
+    if not {*map(type, scores)} <= {str} or not {*map(type, scores.values())} <= {float, int}:
+        return False
+    return not isnan(sum(scores.values()))
+
+
+def join_table(table: Table, qrels: Qrels, *, profile: Profile, depth: int | None = None) -> Joined:
+    """Join a table of scores with `qrels`: one row per topic of the qrels.
+
+    Ids must be strings, and scores numbers other than NaN.
+    """
+    depth = DEEPEST if depth is None else min(depth, DEEPEST)
+    single = profile.single_precision
+    rows = [_hits(table.get(topic, {}), pool, single) for topic, pool in pools_of(qrels).items()]
+    columns = np.concatenate([np.zeros((4, 0), np.int32), *rows], axis=1)
+    row = np.repeat(np.arange(len(rows)), [hits.shape[1] for hits in rows])
+    kept = columns[1] <= depth
+    document, rank, first, last = columns[:, kept]
+    retrieved = np.array([len(table.get(topic, {})) for topic in qrels.topics], dtype=np.int64)
+    return Joined(
+        retrieved=np.minimum(retrieved, depth),
+        offsets=np.searchsorted(row[kept], np.arange(len(rows) + 1)),
+        document=document,
+        rank=rank,
+        first=first,
+        last=np.minimum(last, depth),
+        profile=profile,
+        pool=qrels.pool_digest,
+    )
+
+
+def _hits(scores: Mapping[str, float], pool: Mapping[str, int], single: bool) -> NDArray[np.int32]:
+    """Return the documents of the pool that a topic retrieves: int32[4, hits].
+
+    They are ordered by rank. The rows are index, rank, and first and last rank of the tie group. single:
+    compare 32-bit floats.
+    """
+    if extension is not None and isinstance(scores, dict) and isinstance(pool, dict):
+        columns = extension.hits(scores, pool, single)
+        if columns is not None:
+            return np.frombuffer(columns, np.int32).reshape(4, -1)
+    return _ranked(scores, pool, np.float32 if single else np.float64)
+
+
+def _ranked(scores: Mapping[str, float], pool: Mapping[str, int], kind: type) -> NDArray[np.int32]:
+    hits = list(pool.keys() & scores.keys())
+    with np.errstate(over="ignore", under="ignore"):
+        values: Floats = np.fromiter(scores.values(), np.float64, len(scores)).astype(kind)
+        found: Floats = np.fromiter((scores[hit] for hit in hits), np.float64, len(hits)).astype(kind)
+    ordered = np.sort(values)
+    first = len(scores) - np.searchsorted(ordered, found, side="right") + 1
+    last = len(scores) - np.searchsorted(ordered, found, side="left")
+    rank = first + _places_in_ties(hits, found, first < last, [*scores], values)
+    document = [pool[hit] for hit in hits]
+    return np.array([document, rank, first, last], dtype=np.int32)[:, np.argsort(rank)]
 
 
 def _places_in_ties(
@@ -108,7 +146,8 @@ def _places_in_ties(
 
     Their ids are greater.
 
-    found: the scores of the hits. tied: whether another document has the score. values: of all documents.
+    found: the scores of the hits. tied: whether another document has the same score.
+    values: the scores of all documents.
     """
     places = np.zeros(len(hits), np.int64)
     for score in np.unique(found[tied]):

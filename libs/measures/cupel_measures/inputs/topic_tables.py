@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from cupel_measures.findings import Finding, Findings, Refused, declare
+from cupel_measures.reading.column_names import Content
+from cupel_measures.reading.lines.decimal_columns import decimal_comma
 
 Table = Mapping[str, Mapping[str, float]]
 """Topic -> document -> score or grade. All ids are strings."""
-
-Content = Literal["score", "relevance"]
 
 BLANK = declare(
     "id-blank",
@@ -24,13 +24,19 @@ NOT_AN_ID = declare(
     "id-type",
     "error",
     "a topic or document id is neither a string nor a whole number",
-    "convert ids to strings; missing values are no ids",
+    "convert ids to strings; a missing value is not an id",
 )
 ID_TWICE = declare(
     "id-twice",
     "error",
     "two ids of a table are equal as strings, such as 1 and '1'",
     "convert all ids to strings, and keep only one of the entries",
+)
+COMMENT = declare(
+    "id-comment",
+    "error",
+    "a topic id begins with #, which begins a comment in files in TREC format",
+    "use other topic ids",
 )
 NUMBERS = (int, float, np.integer, np.floating)
 
@@ -44,22 +50,10 @@ def nesting(source: Any) -> int:
     return depth
 
 
-def table_of(source: Any, content: Content, name: str) -> Table:
-    """Return a table of scores or grades with ids that are strings.
-
-    source: a dictionary from topic to document to number. name: shown in findings. Raise Refused if an id is
-    invalid, and TypeError for another kind of source.
-    """
-    if not isinstance(source, Mapping) or nesting(source) not in (0, 1, 2):
-        expected = f"a dictionary from topic to document to {content}"
-        raise TypeError(f"{name}: expected {expected}, a data frame, records or a path, got {type(source)}")
-    return _with_string_ids(source, name)
-
-
 def check_table(table: Table, content: Content, name: str, code: str) -> Findings:
     """Return an error for each invalid id and each value that is no number.
 
-    code: of the errors about values.
+    code: the code of errors about values.
     """
     findings = Findings()
     for topic, values in table.items():
@@ -67,29 +61,40 @@ def check_table(table: Table, content: Content, name: str, code: str) -> Finding
             where = "topic id" if id_ is topic else f"document id of topic {topic!r}"
             message = f"the {where} {id_!r} is empty or contains white space"
             findings.add(Finding(code=BLANK, message=message, file=name, topic=topic, sample=id_))
+        if topic.startswith("#"):
+            message = f"the topic id {topic!r} begins with #"
+            findings.add(Finding(code=COMMENT, message=message, file=name, topic=topic))
         for document, value in not_numbers(values):
             message = f"the {content} of document {document!r} of topic {topic!r} is {value!r}"
-            message += ", not a finite number"
+            message += decimal_comma(str(value)) or ", not a finite number"
             findings.add(Finding(code=code, message=message, file=name, topic=topic, sample=str(value)))
     return findings
 
 
 def blank_ids(ids: Sequence[str]) -> list[str]:
     """Return the ids that are empty or contain white space."""
-    if len("".join(ids).split(maxsplit=1)) < 2 and all(ids):
+    joined = "".join(ids).encode(errors="replace")  # like the readers of files, only ASCII white space counts
+    if joined.split(maxsplit=1) == [joined] and all(ids):
         return []
-    return [id_ for id_ in ids if len(id_.split()) != 1 or id_ != id_.strip()]
+    return [id_ for id_ in ids if (data := id_.encode(errors="replace")).split() != [data]]
 
 
 def not_numbers(values: Mapping[str, float]) -> list[tuple[str, object]]:
     """Return the documents whose value is not a finite number, with the value."""
-    if all(map(is_number_type, set(map(type, values.values())))) and isfinite(sum(values.values())):
+    if all(map(is_number_type, set(map(type, values.values())))) and _is_finite(sum(values.values())):
         return []
     return [
         (document, value)
         for document, value in values.items()
-        if not is_number_type(type(value)) or not isfinite(value)
+        if not is_number_type(type(value)) or not _is_finite(value)
     ]
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:  # an integer that exceeds double precision
+        return False
 
 
 def is_number_type(kind: type) -> bool:
@@ -97,10 +102,10 @@ def is_number_type(kind: type) -> bool:
     return issubclass(kind, NUMBERS) and kind is not bool
 
 
-def _with_string_ids(source: Mapping[Any, Mapping[Any, Any]], name: str) -> Table:
-    """Return the table with all ids as strings.
+def nested_table(source: Mapping[Any, Mapping[Any, Any]], name: str) -> Table:
+    """Return a dictionary from topic to document to number, with all ids as strings.
 
-    The inner dictionaries are copied only if necessary.
+    The inner dictionaries are copied only if necessary. Raise Refused if an id is invalid.
     """
     findings = Findings()
     table = {}

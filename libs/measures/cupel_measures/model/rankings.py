@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cupel_measures.findings import Findings
+from cupel_measures.findings import Finding, Findings
 from cupel_measures.model.arrays import Floats, Ids, Ints
 from cupel_measures.model.profiles import DEFAULT, Profile
 
@@ -55,7 +55,8 @@ class Joined:
     rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with the same
     score as the hit (its tie group, including itself). profile: the rules of the join.
     unknown_topics: number of topics of the runs that the qrels lack; they are ignored. pool:
-    `Qrels.pool_digest` of the qrels, or None if the rows were not made by joining a run.
+    `Qrels.pool_digest` of the qrels, or None if the rows were not made by joining a run. notes: warnings
+    about how the run was read.
     """
 
     retrieved: Ints
@@ -66,6 +67,7 @@ class Joined:
     last: NDArray[np.int32]
     profile: Profile = DEFAULT
     unknown_topics: int = 0
+    notes: tuple[Finding, ...] = ()
     pool: int | None = None
 
     @property
@@ -122,4 +124,5 @@ class Joined:
             profile=parts[0].profile,
             pool=parts[0].pool,
             unknown_topics=sum(part.unknown_topics for part in parts),
+            notes=tuple(note for part in parts for note in part.notes),
         )

@@ -44,7 +44,7 @@ class Assessment:
 
     topic: assessor and query. document: rank and number of the URL.
 
-    The document contains the rank, because one list holds a URL twice.
+    The document id contains the rank, because one list contains the same URL twice.
     """
 
     topic: str

@@ -1,5 +1,6 @@
 """Readers of collections: YAML or JSON files with aspects, qrels and measure plan."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import NEGATIVE, Aspect, LabelSet, Qrels
 from cupel_measures.model.profiles import DEFAULT, PROFILES, Profile
 from cupel_measures.reading.compression import Limits, Source, open_plain
+from cupel_measures.reading.content_formats import HEAD, format_of
 from cupel_measures.reading.declarations import yaml_documents
 from cupel_measures.reading.declarations.aspect_declarations import (
     aspects_from,
@@ -32,6 +34,7 @@ from cupel_measures.reading.qrels_files import (
     unscaled,
 )
 from cupel_measures.reading.text_files import TextsFile
+from cupel_measures.reading.topic_files import read_topics
 
 __all__ = [
     "Collection",
@@ -59,7 +62,7 @@ COLUMNS = declare(
     "collection-columns",
     "error",
     "the layout of a qrels file is not declared",
-    "declare one of aspect: NAME, columns: [topic, _, document, a, b] and layout: subtopics",
+    "declare one of `aspect: NAME`, `columns: [topic, _, document, a, b]` and `layout: subtopics`",
 )
 NOT_JUDGED = declare(
     "collection-aspect-not-judged",
@@ -86,16 +89,10 @@ MEASURE = declare(
     "a measure of the plan is invalid or cannot be computed from the collection",
     "`cupel measures` lists the measures and their parameters",
 )
-TOPICS = declare(
-    "collection-topics",
-    "error",
-    "the topics file does not list distinct topic ids",
-    "write a line per topic: the id of the topic, optionally followed by a space and the title",
-)
-
 WITHOUT_LABELS = Aspect(name="relevance", labels=(0, 1))
 """The aspect of a collection without declared aspects, in which all judgments are by subtopic."""
 
+_JSON_KEY = re.compile(rb"""[{,]\s*["']?(aspects|qrels)["']?\s*:""")
 _EXAMPLE = "{aspects: {relevance: {labels: [0, 1]}}, qrels: [{file: qrels.txt, aspect: relevance}]}"
 _OPTIONAL = ("topics", "texts", "label_sets", "profile", "measures")
 _QRELS = "{file: qrels.txt, aspect: relevance}"
@@ -201,18 +198,19 @@ def _report_unused(document: Document, files: Mapping[str, bytes]) -> None:
 def is_collection(path: Path) -> bool:
     """Return whether a file is a collection file.
 
-    The answer depends on its suffix or its first lines. Raise OSError if the file cannot be read.
+    The answer depends on its suffix or its first lines. JSON without the keys of a collection file is a table
+    of judgments. Raise OSError if the file cannot be read.
     """
-    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+    if path.suffix.lower() in (".yaml", ".yml"):
         return True
     try:
         with open_plain(path) as stream:
-            begin = stream.read(4096)
+            begin = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf")
     except Refused:
-        return False
-    lines = begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    keys = ([b"aspects:"], [b"qrels:"])
-    return begin.lstrip().startswith(b"{") or any(line.split() in keys for line in lines)
+        return path.suffix.lower() == ".json"
+    if format_of(begin) == "json":
+        return bool(_JSON_KEY.search(begin))
+    return any(line.split() in ([b"aspects:"], [b"qrels:"]) for line in begin.split(b"\n"))
 
 
 def collection_for(
@@ -426,39 +424,10 @@ def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str
     findings = place.document.findings
     try:
         with open_plain(source, limits) as stream:
-            lines = text_lines(stream.read(), name, NOT_TEXT, findings)
+            return read_topics(stream.read(), name, findings)
     except Refused as refused:
         findings.extend(refused.findings)
         return None
-    titles: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        words = line.split(None, 1)
-        if words and not line.startswith(b"#"):
-            topic, title = words[0].decode(), b"".join(words[1:]).decode().strip()
-            if problem := _topic_problem(topic, titles):
-                findings.add(
-                    Finding(
-                        code=TOPICS,
-                        message=problem,
-                        file=name,
-                        line=number,
-                        column=1,
-                        topic=topic[:80],
-                        sample=line.decode()[:80],
-                    )
-                )
-            titles[topic] = title
-    if not titles:
-        findings.add(Finding(code=TOPICS, message="no topics", file=name))
-    return titles
-
-
-def _topic_problem(topic: str, titles: Mapping[str, str]) -> str | None:
-    if topic in titles:
-        return f"topic {topic} is listed twice"
-    if topic.startswith("<"):
-        return "XML is not supported; write a line per topic, with the id of the topic first"
-    return None
 
 
 def _judgments(

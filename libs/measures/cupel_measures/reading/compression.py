@@ -110,7 +110,7 @@ def reopenable(source: Source, limits: Limits) -> Source:
 def open_plain(source: Source, limits: Limits | None = None) -> BinaryIO:
     """Open the expanded bytes of `source` as a buffered stream.
 
-    Its `readinto` fills its buffer.
+    `readinto` of the result fills the whole buffer, except at the end.
 
     Closing the result does not close a stream that was passed as `source`. Raise Refused, on opening or on
     reading, if an archive is damaged (file-corrupt), does not contain exactly one file (file-members), is

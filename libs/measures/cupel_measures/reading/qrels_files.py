@@ -18,6 +18,7 @@ import numpy as np
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import ABSENT, UNJUDGED, Aspect, Ids, Ints, Qrels, Subtopics
 from cupel_measures.reading.compression import Limits, Source, name_of, open_plain
+from cupel_measures.reading.content_formats import foreign
 from cupel_measures.reading.declarations.label_scales import (
     ERRORS,
     HIGHEST_INFERRED,
@@ -31,6 +32,7 @@ from cupel_measures.reading.declarations.score_labels import Steps, scores_in
 from cupel_measures.reading.lines.text_columns import BOM, Text, changes, ids_at, regular_columns
 from cupel_measures.reading.lines.text_lines import text_lines
 from cupel_measures.reading.qrels_blobs import pack_qrels, qrels_digest, unpack_qrels
+from cupel_measures.reading.topic_warnings import EMPTY, count_topics_without_relevant, report_topics
 
 __all__ = ["QrelsFile", "build_qrels", "pack_qrels", "qrels_digest", "read_qrels", "unpack_qrels", "unscaled"]
 
@@ -45,7 +47,7 @@ COLUMNS = declare(
 TWICE = declare(
     "qrels-judged-twice",
     "error",
-    "a document is judged twice for the same topic and aspect",
+    "a document is judged twice for the same topic and the same aspect or subtopic",
     "keep only one of the lines",
 )
 NOT_TEXT = declare(
@@ -54,31 +56,12 @@ NOT_TEXT = declare(
     "a line is not UTF-8 text or contains a NUL byte",
     "save the file as UTF-8",
 )
-EMPTY = declare("qrels-empty", "error", "the qrels file has no judgments", "check that it is the right file")
 PARTLY_JUDGED = declare(
     "qrels-partly-judged",
     "warning",
     "documents are judged for one aspect but not for another",
     "no action needed if this is intended; measures of one aspect use only the judgments of this aspect, and "
     "measures that combine labels replace a missing label by the lowest one",
-)
-TOPIC_LEFT_OUT = declare(
-    "qrels-topic-left-out",
-    "warning",
-    "topics that the topics file does not list are ignored",
-    "list these topics in the topics file if they belong to the collection",
-)
-NO_JUDGMENTS = declare(
-    "qrels-topic-without-judgments",
-    "warning",
-    "some topics of the collection have no judgments, so they are shown but never enter a mean",
-    "no action needed if this is intended; many tracks judge only some of their topics",
-)
-NO_RELEVANT = declare(
-    "qrels-topic-without-relevant",
-    "warning",
-    "some topics have no document that is relevant for an aspect, so every run has an AP of 0 on them",
-    "no action needed if this is intended",
 )
 
 
@@ -142,11 +125,11 @@ def build_qrels(
     if table.findings.refused:
         raise Refused(table.findings)
     qrels = _qrels(table, topics)
-    _report_topics(qrels, {topic.decode() for topic in table.pools}, table.findings)
+    report_topics(qrels, {topic.decode() for topic in table.pools}, table.findings)
     _count_partly_judged(table)
     if table.findings.refused:
         raise Refused(table.findings)
-    _count_topics_without_relevant(qrels, table.findings)
+    count_topics_without_relevant(qrels, table.findings)
     if findings is not None:
         findings.extend(table.findings)
     return qrels
@@ -219,6 +202,10 @@ def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
             table.findings.add(replace(finding, file=finding.file or file.name))
         return
     if _read_plain(file, data, table):
+        return
+    is_plain = file.columns[:-1] == (TOPIC, ANYTHING, DOCUMENT)
+    if is_plain and (other := foreign(data, "relevance", file.name)):
+        table.findings.add(other)
         return
     earlier = sum(table.findings.totals.values())
     lines = text_lines(data, file.name, NOT_TEXT, table.findings)
@@ -399,27 +386,10 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
             labels[slot] = by_document.get(document, 0)
 
 
-def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
-    """Report topics without judgments, and judged topics missing in the topics file.
-
-    names: topics of the qrels files.
-    """
-    ignored = sorted(names.difference(qrels.listed_topics))
-    for code, difference, topics in (
-        (TOPIC_LEFT_OUT, "judged but not in the topics file, so ignored", ignored),
-        (NO_JUDGMENTS, "without judgments, so not in any mean", qrels.unjudged_topics),
-    ):
-        if topics:
-            message = f"{_counted(len(topics), 'topic')} {difference}: {_some(topics)}"
-            findings.add(Finding(code=code, message=message, sample=topics[0]), len(topics))
-    if qrels.unjudged_topics and not qrels.topics:
-        findings.add(Finding(code=EMPTY, message="no topic of the collection has a judgment"))
-
-
 def _count_partly_judged(table: _JudgmentTable) -> None:
-    """Report documents that are judged only for other aspects.
+    """Report, for each aspect, documents that are judged only for other aspects.
 
-    The report is for each aspect and counts (topic, document) pairs.
+    A finding counts (topic, document) pairs.
     """
     if len(table.labels) < 2 or not table.pools:
         return
@@ -428,35 +398,14 @@ def _count_partly_judged(table: _JudgmentTable) -> None:
     for scale, mine in zip(table.scales, judged, strict=True):
         missing = int(np.count_nonzero(any_aspect & ~mine))
         if missing:
-            pairs = "pair is" if missing == 1 else "pairs are"
+            are = "is" if missing == 1 else "are"
             message = (
-                f"{missing} of {any_aspect.size} (topic, document) {pairs} judged, "
+                f"{missing} of {any_aspect.size} (topic, document) pairs {are} judged for another aspect, "
                 f"but not for {scale.aspect.name}"
             )
             table.findings.add(
                 Finding(code=PARTLY_JUDGED, message=message, sample=scale.aspect.name), missing
             )
-
-
-def _count_topics_without_relevant(qrels: Qrels, findings: Findings) -> None:
-    if qrels.only_by_subtopic:
-        return
-    sizes = np.diff(qrels.offsets)
-    for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True):
-        relevant = np.bincount(qrels.topic_of[labels >= aspect.threshold], minlength=len(qrels.topics))
-        names = [qrels.topics[t] for t in np.flatnonzero((relevant == 0) & (sizes > 0))]
-        if names:
-            topics = _counted(len(names), "topic")
-            message = f"{topics} without a document relevant for {aspect.name}: {_some(names)}"
-            findings.add(Finding(code=NO_RELEVANT, message=message, sample=names[0]), len(names))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:

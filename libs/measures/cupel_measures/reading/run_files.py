@@ -7,7 +7,7 @@ findings. The fast reader (`join_run`) converts text to joined rows. For irregul
 diagnosing reader.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
 
@@ -18,6 +18,7 @@ from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Joined, Qrels, Ranking, Run
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.compression import Limits, Source, name_of, open_plain, plain_name, reopenable
+from cupel_measures.reading.content_formats import foreign
 from cupel_measures.reading.joins import join, join_text
 from cupel_measures.reading.lines.ir_metadata import metadata_of
 from cupel_measures.reading.lines.rank_checks import rank_rows
@@ -67,11 +68,15 @@ def read_run(
     `findings` of the result are warnings. Raise Refused, with every finding, if there is an error.
     """
     limits, name = limits or Limits(), (name_of(source) if name is None else name) or None
+    source = reopenable(source, limits)
     try:
         with open_plain(source, limits) as stream:
             rows = read_rows(stream, limits, name)
     except Refused as refused:  # the archive cannot be opened
         raise Refused(refused.findings.in_file(name)) from None
+    other = foreign(source, "score", name, limits) if rows.findings.refused else None
+    if other is not None:
+        raise Refused(Findings([other], {other.code: 1}))
     ranking, reordered = rank_rows(rows, depth, name)
     metadata, problem = metadata_of(rows.comments, name)
     if problem:
@@ -82,8 +87,16 @@ def read_run(
             Finding(code=TAG, message=message, file=name, line=int(rows.line[0]), sample=rows.tag)
         )
     if ranking is None:
-        raise Refused(rows.findings)
+        raise Refused(_of_file(rows.findings, name))
     return Run(tag=rows.tag, ranking=ranking, findings=rows.findings, metadata=metadata, reordered=reordered)
+
+
+def _of_file(findings: Findings, name: str | None) -> Findings:
+    """Return findings that all name a file."""
+    if name is None or all(finding.file for finding in findings):
+        return findings
+    listed = [replace(finding, file=finding.file or name) for finding in findings]
+    return Findings(listed, findings.totals)
 
 
 def _names(file: str) -> set[str]:
@@ -107,10 +120,11 @@ def join_run(
     profile: Profile = DEFAULT,
     depth: int | None = None,
     limits: Limits | None = None,
+    name: str | None = None,
 ) -> Joined:
     """Join the run in `source` with `qrels`.
 
-    This is faster than `read_run` followed by `join`.
+    This is faster than `read_run` followed by `join`. name: for findings (default: that of the path).
 
     Raise Refused, with every finding of `read_run` and `check_against`, if there is an error.
     """
@@ -123,8 +137,8 @@ def join_run(
         joined = None
     if joined is not None:
         return joined
-    run = read_run(source, limits=limits, depth=depth)
-    topics = check_against(run, qrels.listed_topics, file=name_of(source))
+    run = read_run(source, name=name, limits=limits, depth=depth)
+    topics = check_against(run, qrels.listed_topics, file=name or name_of(source))
     if topics.refused:
         run.findings.extend(topics)
         raise Refused(run.findings)
@@ -146,7 +160,7 @@ class Effects:
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
     """Return the topics of `run` whose ranking depends on the profile.
 
-    Rankings are compared to `depth` documents.
+    For single precision, only the first `depth` documents of each topic are compared.
 
     Documents with equal ranks have no order by rank, so they do not count as a difference.
     """

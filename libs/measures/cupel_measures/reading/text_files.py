@@ -124,7 +124,7 @@ def check_texts(texts: Texts, qrels: Qrels) -> Findings:
     lacking = relevant[(place < 0) | (texts.offsets[place + 1] == texts.offsets[place])]
     if len(lacking):
         sample = qrels.documents[int(lacking[0])]
-        message = f"{len(lacking):,} of {len(relevant):,} relevant documents have no text, such as {sample}"
+        message = f"{len(lacking):,} of {len(relevant):,} relevant documents, such as {sample}, have no text"
         findings.add(Finding(code=LACKING, message=message, sample=sample), len(lacking))
     return findings
 

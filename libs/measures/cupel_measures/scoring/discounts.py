@@ -71,7 +71,7 @@ def exponential(gains: Floats) -> Floats:
     """
     if gains.max(initial=0) > GREATEST_EXPONENT:
         raise MeasureError(
-            f"2^gain is too large for a gain of {gains.max():g}; the largest gain is {GREATEST_EXPONENT}"
+            f"2^gain is too large for a gain of {gains.max():g}; the limit is {GREATEST_EXPONENT}"
         )
     return np.array([math.pow(2.0, gain) - 1.0 for gain in gains])
 

@@ -183,7 +183,7 @@ class Targets:
     def _other_terms(self, model: Model) -> tuple[Floats, Floats]:
         """Return the probabilities of terms outside all targets.
 
-        The first array has those in the model, the second those in a target.
+        The first array has their probabilities in `model`, the second their probabilities in a target.
 
         By smoothing, all targets give such a term the same probability, a share of p(w|C). Terms of the model
         have an entry each. All other terms together have one entry, because divergences are homogeneous sums

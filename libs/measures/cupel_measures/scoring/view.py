@@ -1,6 +1,6 @@
 """A joined run with its judgments per aspect and by subtopic.
 
-It gives combining measures their scores and labels.
+It gives combining measures the scores and labels that they combine.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -144,7 +144,7 @@ def rerun_audit_part(
     system: Sys,
     caller: Caller,
 ) -> AuditDetailResource:
-    """Queue a failed part again. Requires an organiser of the track."""
+    """Queue a failed part of an audit again. Requires an organiser of the track."""
     return resource_builders.audit_detail(audit_requests.rerun(system, caller, audit, number))
 
 

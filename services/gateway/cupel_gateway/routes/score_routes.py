@@ -112,6 +112,6 @@ def show_explanations(
     qrels: QrelsNumber = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Return the explanations that are computed for each `measure` (default: all)."""
+    """Return the stored explanations of each `measure` (default: all measures)."""
     view = score_explanations.read_explanations(system, caller, submission, measures=measure, qrels=qrels)
     return tagged(ExplanationList.model_validate(view), if_none_match)

@@ -395,7 +395,7 @@ def _trade_off_plots(
 
 
 def _trade_off_title(about: SubjectSummary, rows: Sequence[TradeOffRow], first: str, second: str) -> str:
-    """Return which runs have the highest scores by two aspects.
+    """Return a title on the runs with the highest scores by each of two aspects.
 
     The scores are those under the first component.
     """
@@ -408,7 +408,7 @@ def _trade_off_title(about: SubjectSummary, rows: Sequence[TradeOffRow], first: 
 
 
 def _name_best(rows: Sequence[TradeOffRow], place: int) -> str:
-    """Return the runs with the highest score by one aspect, given by number."""
+    """Return the runs with the highest score by the aspect at index `place`."""
     highest = max(row.scores[place] or 0.0 for row in rows)
     return name_some([row.run for row in rows if row.scores[place] == highest], "runs")
 

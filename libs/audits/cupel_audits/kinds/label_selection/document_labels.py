@@ -78,7 +78,7 @@ class Labelling:
         return cls(order=order, pool=pool, tops=tops, documents=documents, topics=tuple(topics))
 
     def draw_order(self, rng: np.random.Generator) -> Ints:
-        """Return an `order` with as many documents of each topic, drawn at random.
+        """Return an `order` of random documents, as many by topic as the selection has.
 
         The documents of a topic are drawn from its pool.
         """

@@ -304,7 +304,7 @@ def _describe_best(runs: Sequence[RunChangesRow]) -> str:
 
 
 def _farthest(runs: Sequence[RunChangesRow]) -> tuple[RunChangesRow, int]:
-    """Return a row with the largest change of rank, and the number of others with it."""
+    """Return a row with the largest change of rank, and the number of tied rows."""
     mover = max(runs, key=lambda run: abs(run.rise))
     return mover, sum(abs(run.rise) == abs(mover.rise) for run in runs) - 1
 
@@ -334,7 +334,7 @@ def _plot(versions: tuple[str, str]) -> Plot:
 
 
 def _title(runs: Sequence[RunChangesRow]) -> str:
-    """Return the run whose rank changes most by any measure."""
+    """Return a title on the run whose rank changes most by any measure."""
     mover, others = _farthest(runs)
     if not mover.rise:
         return "No run changes its rank"

@@ -156,7 +156,7 @@ def _compare_judgments(subject: AuditSubject) -> VersionsResult:
 
 
 def _report_summary(about: SubjectSummary, result: VersionsResult) -> AuditReport:
-    """Report topics and measures that only one version has."""
+    """Report how many topics are compared, and which measures are not."""
     common, first, second = result["topics"]
     warning = (
         f"{about.qrels} has {first} topics and {about.other} has {second}; only the {common} topics of both "

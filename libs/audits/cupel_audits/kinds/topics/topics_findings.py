@@ -33,7 +33,7 @@ class TopicsFindings:
     """The findings on all measures, with the plots that show them.
 
     error: acceptable swap rate. rates: swap rates of all measures. lasting: by measure, the smallest
-    difference from which on the extrapolated swap rates are acceptable. measures: the defined ones.
+    difference from which on the extrapolated swap rates are acceptable. measures: the defined results.
     """
 
     about: SubjectSummary
@@ -68,7 +68,7 @@ class TopicsFindings:
     def swap_curves(self) -> list[SwapRow]:
         """Return the rates of some bins of each measure, for the plots.
 
-        About DRAWN_BINS bins are chosen, up to the first lasting difference.
+        About DRAWN_BINS bins are chosen, up to the difference in `lasting`, if there is one.
         """
         rows: list[SwapRow] = []
         for measure in self.about.measures:
@@ -153,7 +153,7 @@ class TopicsFindings:
         return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
 
     def _curves_title(self) -> str:
-        """Return how far the rates of the smallest drawn differences fall."""
+        """Return a title on how far the rates of the smallest plotted differences fall."""
         if not self.swap_curves:
             return "No swap rate could be fitted"
         first = self.swap_curves[0]
@@ -244,7 +244,7 @@ def _join(clauses: Sequence[str], comma: str = "; ") -> str:
 def sufficient(selected: Sequence[TopicChoice]) -> int | None:
     """Return the smallest number of selected topics that gives a strong tau.
 
-    A tau with all topics is strong if it is at least STRONG.
+    Tau is between the orders on the selected topics and on all topics. It is strong if it is at least STRONG.
     """
     taus = [tau for _, tau in selected]
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)

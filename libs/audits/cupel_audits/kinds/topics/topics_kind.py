@@ -180,8 +180,8 @@ def _bin_width(scores: RunScores, measure: Measure) -> float:
 def _has_unit_range(measure: Measure) -> bool:
     """Return whether the measure is a mean with bounds from -1 to 2.
 
-    Such scores are taken as a range of about 0 to 1. The upper limit is 2, because scores can exceed 1 if the
-    ideal ranking is built greedily.
+    Such scores are treated as if they ranged from about 0 to 1. The upper limit is 2, because scores can
+    exceed 1 if the ideal ranking is built greedily.
     """
     low, high = measure.bounds
     return low >= -1 and high <= 2 and measure.declaration.aggregate == "mean"

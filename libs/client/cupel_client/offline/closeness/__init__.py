@@ -1,1 +1,1 @@
-"""`cupel compare` with --margin and --same: options, computation and output."""
+"""`cupel compare` with --margin or --same: options, computation and output."""

@@ -83,5 +83,5 @@ def check_margins(choices: MarginChoices, measures: Sequence[str], alpha: float,
         raise click.UsageError(f"--margin names {unknown[0]}, which is not compared; add it to -m")
     if alpha >= 0.5:
         raise click.UsageError(f"--margin requires an --alpha below 0.5, got {alpha:g}")
-    if form == "latex":
-        raise click.UsageError("--margin requires --format table, json, jsonl or csv, not latex")
+    if form in ("latex", "markdown", "html"):
+        raise click.UsageError(f"--margin requires --format table, json, jsonl or csv, not {form}")

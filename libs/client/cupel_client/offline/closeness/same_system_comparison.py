@@ -22,7 +22,6 @@ from cupel_measures.evaluation.run_scoring import ScoringTask, score
 from cupel_measures.grammar.scale_types import scale_type
 from cupel_measures.inputs.run_inputs import FileRun
 from cupel_measures.reading.collection_files import Collection
-from cupel_measures.reading.run_files import read_run
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 PERSISTENCE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -123,5 +122,5 @@ def _result(
 
 
 def _lists(path: Path, report: EvaluationReport) -> list[DocumentList]:
-    run = read_run(path, depth=report.job.depth)
+    run = FileRun(path).read(report.job.depth)
     return lists_by_topic(run.ranking, report.topics, report.job.depth)

@@ -57,7 +57,8 @@ def _with_short_keys(
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Shorten keys that leave no room for the widest column.
 
-    Such keys are names with 160 characters. The keys then take half of the screen. Short keys, such as ranks, are kept.
+    Such keys are names with 160 characters. The keys then take half of the screen. Short keys, such as
+    ranks, are kept.
     """
     widest = max((_width(*column) for column in columns), default=0)
     if _width_of_keys(key_names, keys) + widest <= width:

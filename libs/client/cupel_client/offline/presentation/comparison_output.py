@@ -44,9 +44,21 @@ def print_latex(result: ComparisonResult) -> None:
     print_warnings(result)
 
 
+def print_markdown(result: ComparisonResult) -> None:
+    """Print a Markdown table with its notes."""
+    click.echo(result.to_markdown(), nl=False)
+
+
+def print_html(result: ComparisonResult) -> None:
+    """Print an HTML table with its notes."""
+    click.echo(result.to_html())
+
+
 PRINTERS: dict[str, Callable[[ComparisonResult], None]] = {
     "json": print_json,
     "jsonl": print_jsonl,
     "csv": print_csv,
     "latex": print_latex,
+    "markdown": print_markdown,
+    "html": print_html,
 }

@@ -172,7 +172,7 @@ def _print_differences(result: ComparisonResult, comparison: MeasureComparison) 
 def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells of the key columns of a table of pairs.
 
-    The heading names any baseline.
+    The heading contains the name of the baseline, if there is one.
     """
     pairs = [result.pair(*pair) for pair in result.compared.pairs]
     if not result.compared.choices.all_pairs:

@@ -1,6 +1,7 @@
 """Output of scores in every format."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -8,7 +9,7 @@ import numpy as np
 
 from cupel_client.offline.presentation.evaluation_json import print_json
 from cupel_client.offline.presentation.score_tables import print_tables
-from cupel_client.output import write_csv, write_jsonl
+from cupel_client.output import write_csv, write_json, write_lines
 from cupel_measures.catalogue.parser import Measure
 from cupel_measures.evaluation.evaluation_report import ALL, EvaluationReport
 from cupel_measures.grammar.trec_names import trec_name
@@ -33,7 +34,21 @@ def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
 
 
 def _print_jsonl(report: EvaluationReport) -> None:
-    write_jsonl(_long(report))
+    """Print the rows as JSON Lines. Texts are encoded once, because there may be millions of rows."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    topics = [encode(topic) for topic in report.job.qrels.listed_topics]
+    write_lines(_jsonl(report, topics, encode))
+
+
+def _jsonl(report: EvaluationReport, topics: Sequence[str], encode: Callable[[Any], str]) -> Iterator[str]:
+    """Yield the rows of `_long` as lines. topics: all topics, encoded."""
+    for name, run in report.scored.items():
+        for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True):
+            head = f'{{"run": {encode(name)}, "measure": {encode(str(measure))}, "topic": '
+            if report.shows_topics:
+                for topic, value in zip(topics, report.by_topic(run, values).values(), strict=True):
+                    yield f'{head}{topic}, "value": {"null" if value is None else repr(value)}}}\n'
+            yield f'{head}"{ALL}", "value": {mean!r}}}\n'
 
 
 def _print_csv(report: EvaluationReport) -> None:
@@ -79,7 +94,18 @@ PRINTERS: dict[str, Callable[[EvaluationReport], None]] = {
     "jsonl": _print_jsonl,
     "csv": _print_csv,
     "trec_eval": _print_trec_eval,
+    "latex": lambda report: click.echo(report.to_latex(), nl=False),
+    "markdown": lambda report: click.echo(report.to_markdown(), nl=False),
+    "html": lambda report: click.echo(report.to_html()),
+    "beir": lambda report: write_json(report.to_beir()),
+    "mteb": lambda report: write_json(report.to_mteb(task=report.name)),
+    "tira": lambda report: click.echo(report.to_tira(), nl=False),
 }
+
+BY_TOPIC = ("table", "json", "jsonl", "csv", "trec_eval")
+"""Formats that can contain values by topic."""
+OF_ONE_RUN = ("beir", "mteb", "tira")
+"""Formats that describe one run."""
 
 EXPLAINING = ("table", "json")
 """Formats that can contain explanations."""

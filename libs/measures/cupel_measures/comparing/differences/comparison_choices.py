@@ -67,7 +67,7 @@ class Choices:
             )
         if self.correction is not None and self.is_simultaneous:
             raise ValueError(
-                f"the {self.test_name} test corrects p itself; omit the correction (also 'none'), or choose "
+                f"the {self.test_name} test corrects p itself; omit the correction, even 'none', or choose "
                 "a paired test"
             )
         if self.interval not in INTERVALS:

@@ -128,9 +128,9 @@ def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
 def _paired_intervals(
     differences: Floats, tests: Sequence[Outcome], levels: Floats, differs: Sequence[bool], choices: Choices
 ) -> list[tuple[Interval, float]]:
-    """Return the interval of every pair, and the confidence for its effect size.
+    """Return the interval of every pair, and a confidence level.
 
-    The second result is the confidence level for the interval of the effect size.
+    The level is that for the interval of the effect size.
     """
     if choices.interval == "bca":
         mean_intervals = intervals(differences, confidence=choices.level, seed=choices.seed)
@@ -229,7 +229,7 @@ def _simultaneous(
 
 
 def _scale_warnings(scale: ScaleType, choices: Choices) -> tuple[str, ...]:
-    """Return a warning if the test needs another scale.
+    """Return a warning if the scale type does not allow the means that the test uses.
 
     Ranks within topics are valid on any scale.
     """

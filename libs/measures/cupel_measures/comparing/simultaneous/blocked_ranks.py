@@ -91,11 +91,12 @@ def conover(
 
     scores: float64[topics, systems]. p of a pair is that of a t-test of the ranks with the error that all
     systems share, corrected by Holm's method over all pairs, or those of `pairs`. It is at least the p of
-    Friedman's test, because Conover compares pairs only if that test rejects. The test finds more than
-    Nemenyi's. The probability of any false finding is at most alpha only if all systems are equal. It is
-    higher where the ranks of some systems vary less than those of others, because these reduce the shared
-    error: with half of the systems equal and the others far apart, the test finds a false difference in
-    about 30% of samples of 10 systems, and in nearly half of those of 30 (libs/measures/CALIBRATION.md).
+    Friedman's test, because Conover compares pairs only if that test rejects. The test finds more
+    differences than Nemenyi's. The probability of any false finding is at most alpha only if all systems are
+    equal. It is higher where the ranks of some systems vary less than those of others, because the systems
+    with less variable ranks reduce the shared error. With half of the systems equal and the others far apart,
+    the test finds a false difference in about 30% of samples of 10 systems, and in nearly half of those of 30
+    (libs/measures/CALIBRATION.md).
     """
     from scipy.special import stdtr
 

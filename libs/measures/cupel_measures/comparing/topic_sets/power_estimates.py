@@ -1,6 +1,6 @@
 """Required differences of means, and the sampling error of discriminative power.
 
-The power is that of measures.
+The discriminative power of a measure is the percentage of pairs that differ significantly.
 
 Like `resampling.discriminative_power`, the functions test all pairs of systems. All pairs and measures share
 the replicates.
@@ -130,7 +130,8 @@ def power_difference(
     estimates the expected difference on samples of the same number of topics. The power is larger on
     bootstrap samples than on the topics themselves, because the samples vary more. Therefore the deviations
     of the samples are taken from their own mean, and the quantiles of these deviations are subtracted from
-    the difference. The interval ends at -100 and 100, because no difference lies beyond.
+    the difference. Bounds outside [-100, 100] are clipped,
+    because no difference lies there.
     """
     value = 100.0 * (significant[0] - significant[1]) / pairs
     first, second = (np.asarray(numbers, dtype=np.int64) for numbers in by_sample)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cupel_measures.findings import declare
 from cupel_measures.model import ABSENT, NEGATIVE, UNJUDGED, Aspect, Label
+from cupel_measures.reading.lines.decimal_columns import decimal_comma
 
 HIGHEST_INFERRED = 1_000_000
 """Highest grade of an inferred scale; a longer scale must be declared."""
@@ -111,6 +112,8 @@ class LabelScale(dict[bytes, int]):
         if aspect.inferred and self[word] == _CODES[SCALE_TOO_LONG]:
             return f"{name} is above {HIGHEST_INFERRED:,}; declare the scale in a collection file"
         if aspect.inferred:
+            if comma := decimal_comma(name):
+                return f"{name!r} is not an integer{comma}"
             return f"{name!r} is not an integer; declare other labels in a collection file"
         labels = aspect.labels
         scale = ", ".join(map(str, labels)) if len(labels) <= 10 else f"{labels[0]} to {labels[-1]}"

@@ -30,7 +30,7 @@ OTHERS = declare(
     "scores-alone",
     "error",
     "a file of scores does not fit the other files of its collection",
-    "let other files judge documents, and use scores for an aspect that no other file judges",
+    "add a qrels file that judges documents, and use scores for an aspect that no other file judges",
 )
 NUMBER = declare(
     "scores-number",

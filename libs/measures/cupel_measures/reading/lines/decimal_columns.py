@@ -24,6 +24,12 @@ _EXACT = _U(1 << 53)
 _SPLITTER = 134217729.0  # 2^27 + 1 splits a double into two halves (Veltkamp)
 
 
+def decimal_comma(word: str) -> str:
+    """Return the end of a message about a decimal comma, empty for other words."""
+    is_decimal = re.fullmatch(r"[+-]?\d+,\d+([eE][+-]?\d+)?", word)
+    return f", with a decimal comma; write {word.replace(',', '.')}" if is_decimal else ""
+
+
 def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     """Return the value of each field, and the rows that are not numbers.
 
@@ -62,7 +68,7 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
 def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
     """Return the rows whose field is not one to eight digits: int64[k].
 
-    Almost no rank is such a field.
+    Nearly all ranks have one to eight digits, so the result is usually empty.
     """
     length = end - start
     words = text.words[start]
@@ -81,9 +87,9 @@ def _first_point(words: Words) -> Ints:
 
 
 def _eight(word: Words, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
-    """Return the value of the first digits of each word, and whether they are digits.
+    """Return the value of the first bytes of each word, and whether all are digits.
 
-    count: the number of digits of each word, 0 to 8.
+    count: the number of these bytes in each word, 0 to 8.
 
     This overwrites `word`. It shifts the digits to the end of the word, so that zeros precede them, and then
     combines adjacent numbers: digits to pairs, pairs to fours, fours to eight.

@@ -61,7 +61,7 @@ UPSIDE_DOWN = declare(
     "run-upside-down",
     "warning",
     "scores rise with the rank, so the run may be upside down",
-    "check that a higher score means a better document; negate distances",
+    "check that a higher score means a better document; if the scores are distances, negate them",
 )
 TIES = declare(
     "run-ties",
@@ -196,7 +196,7 @@ class _RankChecker:
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """Return the ranking of `rows`, and the topics with another order by rank.
+    """Return the ranking of `rows`, and the topics whose ranks contradict it.
 
     The ranking is None if there are errors. Add duplicates and warnings to the findings of `rows`. Check the
     order only in blocks in which every score and rank is a number.
@@ -262,7 +262,7 @@ def concatenated_pieces(data: bytes, start: Ints, length: Ints) -> bytes:
 def _in_order(documents: Documents) -> Ints | None:
     """Return the order by score, ties by id descending.
 
-    Return None if the documents are in this order.
+    None means that the documents are already in this order.
     """
     order = by_score(documents) if documents.has_rising_scores() else None
     sorted_ = documents if order is None else documents.rows(order)

@@ -17,7 +17,7 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.reading import compression
 from cupel_measures.reading.compression import Limits, limit_reached
 from cupel_measures.reading.lines import text_columns
-from cupel_measures.reading.lines.decimal_columns import numbers
+from cupel_measures.reading.lines.decimal_columns import decimal_comma, numbers
 from cupel_measures.reading.lines.ir_metadata import LONGEST
 from cupel_measures.reading.lines.text_columns import BOM, Columns, Text, changes, columns_of, ids_at
 
@@ -332,7 +332,7 @@ class _LineParser:
             for row in wrong[:room].tolist():
                 sample, topic = lines.field(which, row), lines.field(text_columns.TOPIC, row)
                 problem = "beyond the range of double precision" if values[row] else "not a number"
-                message = f"the {name} {sample!r} is {problem}"
+                message = f"the {name} {sample!r} is {problem}{decimal_comma(sample)}"
                 self._add(code, message, lines.number(row), int(places[row]), topic=topic, sample=sample)
             self.findings.count(code, len(wrong[room:]))
             values[wrong] = np.nan

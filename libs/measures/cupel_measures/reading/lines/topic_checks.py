@@ -50,7 +50,7 @@ def check_topics(theirs: Sequence[str], qrels_topics: Sequence[str], *, file: st
     findings = Findings()
     ours = set(qrels_topics)
     if ours.isdisjoint(theirs):
-        message = f"the run's topics ({_some(theirs)}) are not in the track ({_some(qrels_topics)})"
+        message = f"the run's topics ({_some(theirs)}) differ from those of the track ({_some(qrels_topics)})"
         hint = _hint(theirs, sorted(ours))
         message += f"; {hint}" if hint else ""
         findings.add(Finding(code=NONE_IN_COMMON, message=message, file=file, sample=_some(theirs)))
@@ -76,9 +76,9 @@ def _some(topics: Sequence[str]) -> str:
 
 
 def _hint(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
-    """Return a hint if most topics differ only by leading zeros or an affix.
+    """Return a hint if most ids differ only by leading zeros, an affix or both.
 
-    They can also differ by both.
+    Ids of the run are compared with those of the track.
     """
     run, track = {_plain(topic): topic for topic in theirs}, {_plain(topic): topic for topic in ours}
     common = [topic for topic in run if topic in track]

@@ -1,0 +1,1 @@
+"""Scores in the formats of other tools, and as pages and plots."""

@@ -1,0 +1,1 @@
+"""Gates: rules that pass or fail a run against a baseline."""

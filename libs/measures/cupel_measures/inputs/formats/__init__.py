@@ -1,0 +1,1 @@
+"""Tables in files: JSON, CSV, TSV and Parquet, recognised from their content."""
