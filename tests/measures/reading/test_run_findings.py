@@ -260,7 +260,14 @@ def test_tag_different_from_the_file_name_gives_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [gzip.compress(GOOD)[:20], b"", GOOD.replace(b" a ", b" a a a "), GOOD.replace(b"Q0 b", b"0 b")]
+    "data",
+    [
+        gzip.compress(GOOD, mtime=0)[:20],
+        b"",
+        GOOD.replace(b" a ", b" a a a "),
+        GOOD.replace(b"Q0 b", b"0 b"),
+    ],
+    ids=["cut archive", "empty", "columns", "second column"],
 )
 @pytest.mark.parametrize("name", ["given.gz", ""])
 def test_findings_name_the_given_file_not_the_one_that_is_read(
