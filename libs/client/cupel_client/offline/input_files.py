@@ -69,7 +69,7 @@ def named(findings: Findings, name: str) -> Findings:
 
     Those of a pipe lack the note that the tag differs from the name.
     """
-    if shown_name(name) == name or TAG not in findings.totals:
+    if all(copy.name != name for copy in _pipes()) or TAG not in findings.totals:
         return findings
     listed = [finding for finding in findings if finding.code != TAG]
     return Findings(listed, {code: total for code, total in findings.totals.items() if code != TAG})
