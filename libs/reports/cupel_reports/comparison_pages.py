@@ -127,7 +127,10 @@ def _verdict(result: ComparisonResult) -> Iterator[str]:
 
 
 def _margin_verdicts(result: ComparisonResult, measure: str) -> list[str]:
-    """Return the verdict of each pair as a sentence; empty without a margin."""
+    """Return a sentence with the verdict of each pair.
+
+    The texts are empty without a margin.
+    """
     outcomes = result.margins.outcomes.get(measure) if result.margins else None
     if outcomes is None:
         return [""] * len(result.compared.pairs)

@@ -69,7 +69,7 @@ def both(judged: Any, requested: Any, run: Any, **options: Any) -> list[dict[str
 
 @pytest.mark.usefixtures("reader")
 def test_values_keys_and_order_are_those_of_pytrec_eval() -> None:
-    @settings(max_examples=250, deadline=None)
+    @settings(max_examples=120, deadline=None)
     @given(judgments, runs, requests, st.sampled_from([1, 2, 3, 9]), st.booleans())
     def check(judged: Any, run: Any, requested: list[str], level: int, judged_only: bool) -> None:
         options = {"relevance_level": level, "judged_docs_only_flag": judged_only}

@@ -211,8 +211,7 @@ def _check_names(job: ScoringTask) -> None:
 
 def judgments_name(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> str:
     """Return the name of the judgments for titles of pages."""
-    paths = [qrels] if qrels else [path for _, path in aspects]
-    return ", ".join(shown_name(path.name) for path in paths)
+    return shown_name(qrels.name) if qrels else ", ".join(shown_name(path.name) for _, path in aspects)
 
 
 def finish(report: EvaluationReport, names: Sequence[str]) -> None:

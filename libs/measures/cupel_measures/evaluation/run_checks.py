@@ -95,9 +95,9 @@ def check_joined(joined: Joined, qrels: Qrels, measures: Sequence[Measure]) -> R
 
 
 def _judged(qrels: Qrels, *, negatives_judged: bool) -> tuple[Mask, Ints]:
-    """Return the documents with a judgment of any aspect or subtopic, and their number by topic.
+    """Return the judged documents, and their number by topic.
 
-    They are computed once per qrels.
+    A judgment of any aspect or subtopic counts. They are computed once per qrels.
     """
     key = f"evaluation.judged.{negatives_judged}"
     if key not in qrels.cache:

@@ -85,7 +85,7 @@ def has_scores(scores: Mapping[str, float]) -> bool:
         return bool(extension.has_scores(scores))
     if not {*map(type, scores)} <= {str} or not {*map(type, scores.values())} <= {float, int}:
         return False
-    return not isnan(sum(scores.values()))
+    return not isnan(sum(scores.values())) or all(score == score for score in scores.values())
 
 
 def join_table(table: Table, qrels: Qrels, *, profile: Profile, depth: int | None = None) -> Joined:
