@@ -44,8 +44,17 @@ UNAVAILABLE_SOURCES = re.compile(
 )
 """Documents that are not in the repository."""
 
-NOT_COMMITTED = ("*/build", "*.egg-info", "deploy/secrets", "deploy/secrets/*", "setup.py")
-"""Patterns of files that commands write, or that readers have."""
+NOT_COMMITTED = (
+    "*/build",
+    "*.egg-info",
+    "deploy/secrets",
+    "deploy/secrets/*",
+    "setup.py",
+    "beir/retrieval/evaluation.py",
+    "mteb/load_results/task_results.py",
+    "*pytrec_eval_tests.py",
+)
+"""Patterns of files that commands write, that readers have, and of other projects."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from cupel_measures.reading.compression import Limits, open_plain, reopenable
 from cupel_measures.reading.content_formats import has_grades, head_of
 from cupel_measures.reading.run_files import TAG
 
-PIPES = "cupel_client.pipes"
+PIPES = "pipes"
 """Key of the paths of pipes in the data of the command's context."""
 HEAD = 1 << 16
 """Maximum number of bytes to read in order to find the first row of a file."""
