@@ -130,6 +130,15 @@ def test_repeated_content_is_a_new_submission_with_a_warning(system: System) -> 
     assert "run-content-repeated" not in codes(submit(system, BOB))
 
 
+def test_findings_of_an_upload_without_a_name_name_no_temporary_file(system: System) -> None:
+    assert "run-tag" not in codes(submit(system, ALICE, run_file(GOOD, tag="mine"), name=""))
+    assert "run-tag" in codes(submit(system, ALICE, run_file(POOR, tag="mine"), name="other.txt"))
+    for name in ("", "mine.gz"):
+        with pytest.raises(Invalid) as refused:
+            submit(system, ALICE, gzip.compress(run_file())[:20], name=name)
+        assert [finding.file for finding in refused.value.findings] == [name or None]
+
+
 def test_tag_of_another_run_of_the_team_has_a_warning(system: System) -> None:
     submit(system, ALICE, run_file(GOOD, tag="same"))
     assert "run-tag-repeated" in codes(submit(system, ALICE, run_file(POOR, tag="same")))

@@ -270,6 +270,8 @@ def test_findings_of_a_pipe_name_the_pipe(folder: Path) -> None:
     assert f"{run}:1:10: error run-score" in result.stdout
     with pipe_with(GOOD) as run:
         assert "note run-tag" not in cupel(run).stdout
+    assert "note run-tag" not in CliRunner().invoke(cli, ["validate", "-"], input=GOOD).stdout
+    assert "stdin:1:10: error run-score" in CliRunner().invoke(cli, ["validate", "-"], input=BAD).stdout
     with pipe_with(BAD) as run, pipe_with(BAD) as qrels:
         for line in (
             *CliRunner().invoke(cli, ["evaluate", "qrels.txt", run]).stderr.splitlines()[:2],

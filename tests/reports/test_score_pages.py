@@ -148,8 +148,9 @@ class TestComparisonPage:
 
     def test_verdict_with_a_margin_is_a_column(self, scores: EvaluationReport) -> None:
         page = HtmlReader(comparison_pages.page(cupel.compare(scores, margin=0.01)))
-        assert page.tables[1][0][-1] == "verdict with the margin"
-        assert page.tables[1][2][-1] == "better"
+        place = page.tables[1][0].index("verdict with the margin")
+        assert page.tables[1][2][place] == "better"
+        assert "With the margin 0.01: better." in " ".join(page.texts["li"])
 
     def test_rank_tests_show_no_intervals(self, scores: EvaluationReport) -> None:
         page = HtmlReader(comparison_pages.page(cupel.compare(scores, test="nemenyi")))
@@ -209,3 +210,9 @@ class TestPlots:
         ):
             with pytest.raises(ImportError, match=needed):
                 action()
+
+
+def test_page_of_a_comparison_has_the_remarks_on_its_scores() -> None:
+    some = {topic: scored for topic, scored in runs()["near"].items() if topic != "t3"}
+    compared = cupel.compare(cupel.evaluate(QRELS, {"base": runs()["base"], "some": some}, "AP"))
+    assert "1 run lacks topics of the qrels (up to 1 of 12)" in comparison_pages.page(compared)

@@ -95,7 +95,7 @@ def issue_token(team: str, scope: str, label: str, data: Path | None) -> None:
     click.echo(text)
 
 
-@admin.command("tokens")
+@admin.command("tokens", short_help="List tokens, newest first.")
 @data_option
 def list_tokens(data: Path | None) -> None:
     """List tokens, newest first, with prefix, team, scope, state and label.
@@ -113,7 +113,7 @@ def list_tokens(data: Path | None) -> None:
             click.echo(f"{token.prefix}  {token.team}  {token.scope}  {state}  {token.label!r}")
 
 
-@admin.command()
+@admin.command(short_help="Revoke a token.")
 @click.argument("prefix")
 @data_option
 def revoke(prefix: str, data: Path | None) -> None:
@@ -127,7 +127,7 @@ def revoke(prefix: str, data: Path | None) -> None:
     click.echo(f"{prefix} is revoked")
 
 
-@admin.command("jobs")
+@admin.command("jobs", short_help="List jobs, newest first.")
 @click.option(
     "--state",
     type=click.Choice([state.value for state in JobState]),

@@ -4,12 +4,16 @@ import contextlib
 import os
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from cupel_client import __version__
-from cupel_client.output import colours_allowed, discard_output, prepare
+from cupel_client.environment import colours_allowed
+from cupel_client.output import discard_output, prepare
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate_command:evaluate", "Score runs against qrels."),
@@ -95,7 +99,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        is_known = not args or args[0] in VERBS or args[0].startswith("-")
+        is_known = not args or args[0] in VERBS or args[0].startswith("-") or ctx.resilient_parsing
         if not is_known and args[0] not in (names := self.list_commands(ctx)):
             from difflib import get_close_matches
 
@@ -103,6 +107,14 @@ class Verbs(click.Group):
             hint = f" Did you mean {close[0]}?" if close else f" Use one of {', '.join(names)}."
             ctx.fail(f"unknown verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
+        """Return the verbs and options that complete a word, without importing the verbs."""
+        from click.shell_completion import CompletionItem  # imported late, because only completion needs it
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self._short_help(ctx, name)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line per verb, without importing the verbs."""

@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from cupel_client.environment import colour_system
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,19 +60,6 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(
         file=file, width=width, color_system=colour_system(), highlight=False, markup=False, emoji=False
     )
-
-
-def colours_allowed() -> bool:
-    """Return whether output to a terminal may have colours and other styles.
-
-    The environment forbids them with NO_COLOR (no-color.org) or TERM=dumb.
-    """
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def colour_system() -> Literal["auto"] | None:
-    """Return rich's name of the colours to use. With None, rich prints no style at all."""
-    return "auto" if colours_allowed() else None
 
 
 def prepare() -> None:

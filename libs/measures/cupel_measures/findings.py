@@ -7,7 +7,7 @@ once; the command line, the API and the reference pages use it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Severity = Literal["error", "warning"]
@@ -16,7 +16,7 @@ LISTED_PER_CODE = 100
 """Largest number of findings of one code that are listed; further findings are only counted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FindingKind:
     """Declaration of a finding: code, severity, meaning, and how to correct the file.
 
@@ -40,7 +40,7 @@ KINDS: dict[str, FindingKind] = {}
 
 def declare(code: str, severity: Severity, meaning: str, remedy: str, *, is_note: bool = False) -> str:
     """Declare a kind of finding and return its code."""
-    KINDS[code] = FindingKind(code, severity, meaning, remedy, is_note)
+    KINDS[code] = FindingKind(code=code, severity=severity, meaning=meaning, remedy=remedy, is_note=is_note)
     return code
 
 
@@ -117,6 +117,10 @@ class Findings:
             listed[finding.code] = listed.get(finding.code, 0) + 1
         for code, total in other.totals.items():
             self.totals[code] = self.totals.get(code, 0) + total - listed.get(code, 0)
+
+    def in_file(self, name: str | None) -> "Findings":
+        """Return the findings with another name of the file, or with None."""
+        return Findings([replace(finding, file=name) for finding in self.listed], dict(self.totals))
 
     @property
     def errors(self) -> list[Finding]:

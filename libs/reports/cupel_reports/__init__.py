@@ -1,4 +1,4 @@
-"""Reports of audits as self-contained web pages.
+"""Reports of audits, scores and comparisons as self-contained web pages.
 
 The pages load nothing from the network.
 """

@@ -1,7 +1,7 @@
 """The page and the plots of a comparison of runs."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -43,11 +43,11 @@ class DifferenceRow:
     p: Annotated[float | None, Heading("p")]
     corrected_p: Annotated[float | None, Heading("corrected p")]
     significant: Annotated[bool, Heading("significant")]
+    margin_verdict: Annotated[str | None, Heading("verdict with the margin")]
     effect_size: Annotated[float | None, Heading("effect size")]
     higher: Annotated[int | None, Heading("higher", "number of topics where the run scores higher")]
     same: Annotated[int | None, Heading("same")]
     lower: Annotated[int | None, Heading("lower")]
-    margin_verdict: Annotated[str | None, Heading("verdict with the margin")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,25 +57,28 @@ class TopicDifferenceRow:
 
 
 def page(result: ComparisonResult, *, name: str | None = None) -> str:
-    """Return the page of a comparison as HTML: means, differences with intervals, bars by topic.
+    """Return the page of a comparison as HTML.
 
-    name: of the judgments, for the heading (default: that of the scores). The page loads nothing from the
-    network. The same comparison gives the same page.
+    It has means, differences with intervals, and bars by topic. name: of the judgments, for the heading
+    (default: that of the scores). The page loads nothing from the network. The same comparison gives the same
+    page.
     """
-    places = range(len(result.compared.measures))
     topic_tables = [_topic_table(result, pair) for pair in _drawn_pairs(result)]
     report = AuditReport(
         verdict=tuple(_verdict(result)),
         numbers={},
         tables=(
             _means(result),
-            *(_pair_table(result, place) for place in places),
+            *_pair_tables(result),
             *topic_tables,
             *_all_topics(result),
         ),
         plots=(*_pair_plots(result), *(_topic_plot(result, pair) for pair in _drawn_pairs(result))),
         reading=tuple(_reading(result)),
-        warnings=tuple(result.printed_warnings(intervals=result.shows_intervals)),
+        warnings=(
+            *result.scored.remarks(),
+            *result.printed_warnings(intervals=result.shows_intervals),
+        ),
     )
     return rendered(
         page_data("comparison", result.scored, report, name, result.compared.choices.seed),
@@ -89,16 +92,16 @@ def page(result: ComparisonResult, *, name: str | None = None) -> str:
 
 
 def plot(result: ComparisonResult, measure: str | None = None, *, run: str | None = None) -> Any:
-    """Draw the differences by one measure (default: the first), with their intervals.
+    """Draw the differences by one measure, with their intervals.
 
-    run: draw the differences of this run from the baseline by topic instead.
+    measure: default: the first one. run: draw the differences of this run from the baseline by topic instead.
     """
     from cupel_reports.drawings import draw  # imported late, because it needs the packages of figures
 
     places = {item.measure.text: place for place, item in enumerate(result.compared.measures)}
     place = 0 if measure is None else places[measure]
     if run is None:
-        return draw(_pair_plot(result, place), _pair_table(result, place))
+        return draw(_pair_plot(result, place), _pair_tables(result)[place])
     if result.compared.choices.all_pairs:
         raise ValueError("differences by topic are from a baseline; compare without all_pairs")
     others = list(result.compared.systems[1:])
@@ -115,10 +118,23 @@ def _verdict(result: ComparisonResult) -> Iterator[str]:
     for comparison in result.compared.measures:
         pairs, text = comparison.differences, comparison.measure.text
         if len(pairs) <= MOST_NAMED:
-            yield from (f"{text}: {_sentence(result, pair)}" for pair in pairs)
+            verdicts = _margin_verdicts(result, text)
+            sentences = zip(pairs, verdicts, strict=True)
+            yield from (f"{text}: {_sentence(result, pair)}{verdict}" for pair, verdict in sentences)
         else:
             count = sum(pair.significant for pair in pairs)
             yield f"{text}: {count} of {len(pairs)} differences are significant."
+
+
+def _margin_verdicts(result: ComparisonResult, measure: str) -> list[str]:
+    """Return a sentence with the verdict of each pair.
+
+    The texts are empty without a margin.
+    """
+    outcomes = result.margins.outcomes.get(measure) if result.margins else None
+    if outcomes is None:
+        return [""] * len(result.compared.pairs)
+    return [f" With the margin {shown(item.margin)}: {item.verdict}." for item in outcomes]
 
 
 def _sentence(result: ComparisonResult, pair: Difference) -> str:
@@ -161,23 +177,31 @@ def _pair_schema(result: ComparisonResult, place: int) -> TableSchema[Difference
     return schema
 
 
-def _pair_table(result: ComparisonResult, place: int) -> ReportTable:
-    text, names = result.compared.measures[place].measure.text, DifferenceRow.__dataclass_fields__
-    hidden = () if result.shows_intervals else ("low", "high")
-    records = [row for row in result.records() if row["aspect"] is None and row["measure"] == text]
-    rows = [
-        DifferenceRow(
-            **{name: row.get(name) for name in names if name != "pair" and name not in hidden},  # type: ignore[arg-type]
-            **dict.fromkeys(hidden),  # type: ignore[arg-type]
-            pair=label,
-        )
-        for label, row in zip(_pair_labels(result), records, strict=True)
+def _pair_tables(result: ComparisonResult) -> list[ReportTable]:
+    """Return the table of the pairs for each measure."""
+    records = [row for row in result.records() if row["aspect"] is None]
+    pairs = len(result.compared.pairs)
+    return [
+        _pair_table(result, place, records[place * pairs : (place + 1) * pairs])
+        for place in range(len(result.compared.measures))
     ]
+
+
+def _pair_table(result: ComparisonResult, place: int, records: Sequence[Mapping[str, Any]]) -> ReportTable:
+    hidden: dict[str, Any] = {} if result.shows_intervals else {"low": None, "high": None}
+    names = DifferenceRow.__dataclass_fields__.keys() - {"pair"}
+    rows = []
+    for label, record in zip(_pair_labels(result), records, strict=True):
+        cells: dict[str, Any] = {name: record.get(name) for name in names} | hidden
+        rows.append(DifferenceRow(pair=label, **cells))
     return _pair_schema(result, place).table(rows)
 
 
 def _pair_labels(result: ComparisonResult) -> list[str]:
-    """Return a label for each pair: the names of its runs, or their letters if names are long."""
+    """Return a label for each pair: the names of its runs.
+
+    The labels have the letters of the runs instead if names are long.
+    """
     pairs = result.compared.pairs
     labels = [f"{run} − {baseline}" for baseline, run in (result.pair(*pair) for pair in pairs)]
     if max(map(len, labels)) <= LONGEST_LABEL:
@@ -237,7 +261,10 @@ def _topic_schema(result: ComparisonResult, pair: int, place: int) -> TableSchem
 
 
 def _topic_table(result: ComparisonResult, pair: int, place: int = 0) -> ReportTable:
-    """Return the differences of a pair on the topics where they are largest, the highest first."""
+    """Return the differences of a pair on the topics where they are largest.
+
+    The highest come first.
+    """
     measures = result.compared.measures
     ordered = dict.fromkeys([place, *range(len(measures))])
     columns = [_topic_differences(result, measures[at], pair) for at in ordered]
@@ -274,7 +301,7 @@ def _topic_rows(result: ComparisonResult) -> int:
 
 
 def _all_topics(result: ComparisonResult) -> Iterator[ReportTable]:
-    """Yield the table of the differences of all pairs by all measures, unless it is too long."""
+    """Yield the table of all differences by topic, unless it is too long."""
     if _topic_rows(result) > MOST_ROWS:
         return
     names = ("measure", "run", "baseline", "topic", "difference")

@@ -65,7 +65,10 @@ def page(scores: EvaluationReport, *, name: str | None = None) -> str:
 
 
 def plot(scores: EvaluationReport, measure: str | None = None) -> Any:
-    """Draw the scores of the runs by one measure (default: the first), with 95% intervals."""
+    """Draw the scores of the runs by one measure, with 95% intervals.
+
+    measure: default: the first one.
+    """
     from cupel_reports.drawings import draw  # imported late, because it needs the packages of figures
 
     places = {str(item): place for place, item in enumerate(scores.measures)}
@@ -131,7 +134,7 @@ def _schema(scores: EvaluationReport, place: int) -> TableSchema[MeanRow]:
 
 
 def _is_mean(scores: EvaluationReport, place: int) -> bool:
-    """Return whether scores by a measure are means over topics, so that they have intervals."""
+    """Return whether scores are means over topics, so that they have intervals."""
     return scores.measures[place].declaration.aggregate == "mean"
 
 

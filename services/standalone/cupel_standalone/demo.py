@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cupel_client.api.client import Client, ServiceError
-from cupel_client.output import colour_system
+from cupel_client.environment import colour_system
 from cupel_contract.leaderboard_resources import LeaderboardResource
 from cupel_contract.qrels_resources import QrelsDiffResource, QrelsResource
 from cupel_contract.submission_resources import SubmissionResource

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from cupel_client.output import colours_allowed
+from cupel_client.environment import colours_allowed
 
 USAGE, SERVICE_FAILED = 2, 3
 

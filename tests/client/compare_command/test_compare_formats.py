@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.compared_files import check_latex, cupel, json_of
+from support.data.html_reader import HtmlReader
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -83,3 +84,47 @@ class TestFormats:
         check_latex(printed)
         below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout
         assert r"base.txt & $0.4889^{-}$ \\" in below
+
+    def test_highest_mean_of_each_measure_is_bold(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "near.txt", "best.txt", "twin.txt", "-m", "RR P@5", "--format")
+        latex = cupel(*arguments, "latex").stdout
+        check_latex(latex)
+        means = [item["mean"] for item in json_of(*arguments[:-1])["measures"][0]["means"]]
+        assert means.index(max(means)) == 2
+        assert [line.count(r"\mathbf") for line in latex.splitlines() if ".txt &" in line] == [0, 1, 2, 0]
+        assert "| best.txt | **0.8750 +** | **0.2000** |" in cupel(*arguments, "markdown").stdout
+
+    def test_html_is_a_closed_table_with_notes(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "best.txt", "-m", "RR", "--format")
+        reader = HtmlReader(cupel(*arguments, "html").stdout)
+        assert reader.open == []
+        assert reader.tables == [[["run", "RR"], ["base.txt", "0.4889"], ["best.txt", "0.8750 +"]]]
+        assert reader.texts["caption"][0].startswith("Means over 12 topics. + and -: significantly higher")
+        assert reader.texts["caption"][0] in cupel(*arguments, "markdown").stdout
+
+
+class TestPage:
+    def test_page_is_written_beside_the_printed_format(self, folder: Path) -> None:
+        result = cupel(
+            "qrels.txt", "base.txt", "best.txt", "-m", "RR", "--format", "latex", "--out", "d.html"
+        )
+        assert result.exit_code == 0
+        check_latex(result.stdout)
+        assert "d.html is written." in result.stderr
+        reader = HtmlReader((folder / "d.html").read_text(encoding="utf-8"))
+        assert reader.open == []
+        assert reader.tables[0] == [
+            ["run", "RR", "marks of RR"], ["best", "0.8750", "+"], ["base", "0.4889", ""],
+        ]  # fmt: skip
+        assert "best is significantly higher than base" in " ".join(reader.texts["li"])
+
+    def test_page_has_no_comparison_of_the_same_system(self) -> None:
+        result = cupel("--same", "qrels.txt", "base.txt", "near.txt", "--out", "d.html")
+        assert result.exit_code == 2
+        assert "--out has no page for --same" in result.stderr
+
+    @pytest.mark.parametrize("form", ["latex", "markdown", "html"])
+    def test_margin_needs_a_format_with_verdicts(self, form: str) -> None:
+        result = cupel("qrels.txt", "base.txt", "near.txt", "--margin", "0.1", "--format", form)
+        assert result.exit_code == 2
+        assert f"--margin requires --format table, json, jsonl or csv, not {form}" in result.stderr

@@ -68,11 +68,11 @@ def test_run_with_equal_scores_is_named() -> None:
 def test_runs_with_equal_scores_across_a_cutoff_are_counted() -> None:
     assert warnings("crossing") == [
         "crossing has equal scores on both sides of the cutoff of nDCG@10, P@5 (3 of 10 topics), so that "
-        "document ids decide which ones count."
+        "document ids decide which of them count."
     ]
     assert warnings("good", "crossing-once", "crossing", measures="P@10 AP") == [
         "2 runs have equal scores on both sides of the cutoff of P@10 (most: crossing, 3 of 10 topics), so "
-        "that document ids decide which ones count."
+        "that document ids decide which of them count."
     ]
     assert warnings("crossing", measures="AP P@12 CAM(of=nDCG@12)") == []
     assert "cutoff of CAM(of=nDCG@10)" in warnings("crossing", measures="CAM(of=nDCG@10)")[0]

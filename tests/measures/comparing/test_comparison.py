@@ -18,7 +18,7 @@ from cupel_measures.comparing.differences.inverted_randomisation import randomis
 from cupel_measures.comparing.differences.unjudged_gaps import UnjudgedGap
 from cupel_measures.comparing.outcomes import CLOSE
 from cupel_measures.comparing.paired_tests import TESTS, effect_size
-from cupel_measures.comparing.resampling import Interval, intervals, randomisation
+from cupel_measures.comparing.resampling import EXACT, Interval, intervals, randomisation
 from cupel_measures.comparing.simultaneous.max_t import max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
@@ -53,6 +53,15 @@ def qrels() -> Qrels:
         "qrels: [{file: q.txt, columns: [topic, _, document, relevance, credibility]}]\n"
     )
     return parse_collection(declared, {"q.txt": b"1 0 a 2 pc\n1 0 b 1 c\n2 0 c 1 nc\n"}).qrels
+
+
+def test_unjudged_documents_are_those_of_the_aspect_of_the_measure() -> None:
+    for text, unjudged in {
+        "AP": "Unjudged@10",
+        "AP(aspect=credibility)": "Unjudged(aspect=credibility)@10",
+        "CAM(of=P@5)": "Unjudged@5",
+    }.items():
+        assert compared_measure(parse(text), qrels()).unjudged == unjudged
 
 
 class TestEachPair:
@@ -438,12 +447,13 @@ class TestIntervals:
         assert not any("contradict" in warning for warning in result.warnings)
         assert not report(values, names=["a", "b"], choices=Choices(test="t")).interval_warnings
 
-    def test_inverted_randomisation_interval_holds_what_is_not_rejected(self) -> None:
-        differences = np.random.default_rng(2).normal(0.5, 1, 9)
+    @pytest.mark.parametrize("topics", [9, EXACT])  # with up to EXACT topics, all signs are assigned
+    def test_inverted_randomisation_interval_holds_what_is_not_rejected(self, topics: int) -> None:
+        differences = np.random.default_rng(2).normal(0.5, 1, topics)
         low, high = randomisation_interval(differences, level=0.1, flips=99, seed=0)
         for bound, inside in ((low, 1e-6), (high, -1e-6)):
-            assert (randomisation(differences - bound - inside, np.zeros(9)).p or 0) > 0.1
-            assert (randomisation(differences - bound + inside, np.zeros(9)).p or 0) <= 0.1
+            assert (randomisation(differences - bound - inside, np.zeros(topics)).p or 0) > 0.1
+            assert (randomisation(differences - bound + inside, np.zeros(topics)).p or 0) <= 0.1
 
     def test_inverted_randomisation_interval_equals_hand_worked_subset_means(self) -> None:
         # Of 16 assignments, two leave all signs equal. The other 7 pairs split the topics in two sets, whose
@@ -476,6 +486,24 @@ class TestIntervals:
         bounds = [pair.difference.low for pair in differences if pair.difference.undefined is None]
         assert bounds == pytest.approx(np.delete(-expected.intervals[1], 2))  # the third pair is identical
         assert result.measures[0].best_set == tuple(np.flatnonzero(expected.in_best_set).tolist())
+
+    @pytest.mark.parametrize(("equal", "is_reported"), [(20, True), (15, False)])
+    def test_bca_intervals_of_pairs_that_rarely_differ_have_a_caution(
+        self, equal: int, is_reported: bool
+    ) -> None:
+        values = np.zeros((30, 2))
+        values[equal:, 1] = np.linspace(0.1, 0.9, 30 - equal)
+        names = [f"t{topic}" for topic in range(30)]
+        measures = [ComparedMeasure(text="M", scale="interval")]
+        result = compare(["a", "b"], names, {"M": values}, measures, Choices(interval="bca"))
+        assert (
+            result.warnings
+            == (
+                "BCa intervals may be too narrow, because 1 pair differs on fewer than half of the topics; t "
+                "intervals are safer",
+            )
+            * is_reported
+        )
 
     def test_bca_intervals_are_an_option_with_a_caution(self) -> None:
         values = scores()[:, :2]

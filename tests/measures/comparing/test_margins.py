@@ -16,6 +16,7 @@ from cupel_measures.comparing.closeness.margins import (
     compare_with_margin,
 )
 from cupel_measures.comparing.closeness.typical_values import TypicalValues, typical_values
+from cupel_measures.comparing.resampling import EXACT
 from cupel_measures.model import Floats
 
 RNG = np.random.default_rng(7)
@@ -87,6 +88,9 @@ class TestOneSidedTests:
             result = outcome(differences, 2.0, test="sign-flip", alpha=1 / 16)
             assert result.significant_direction == direction
             assert one_sided(result).interval == bounds
+
+    def test_all_subsets_of_few_topics_are_enumerated(self) -> None:
+        assert [values.replicates for values in typical_values(np.ones((EXACT, 1)))] == [2**EXACT - 1]
 
     def test_empty_subsets_of_topics_count_as_extreme(self) -> None:
         [values] = typical_values(np.ones((16, 1)), flips=200_000)  # about 3 of 2^16 subsets are empty

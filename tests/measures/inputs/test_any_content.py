@@ -55,6 +55,15 @@ def test_any_value_is_read_or_refused(value: Any) -> None:
             read(value)
 
 
+def test_open_files_and_lists_of_frames_are_named(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("1 Q0 a 1 2.5 tag\n")
+    with (tmp_path / "run").open() as file, pytest.raises(TypeError, match="open file; give its path"):
+        cupel.runs(file)
+    frames = [pytest.importorskip("pandas").DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0]})]
+    with pytest.raises(TypeError, match="give a dictionary from name to data frame"):
+        cupel.runs(frames)
+
+
 @pytest.mark.parametrize("value", [None, 3, 2.5, {"1": ["a", "b"]}, [["a"]], [3]])
 def test_values_of_another_kind_are_named(value: Any) -> None:
     for read in (cupel.qrels, cupel.runs):

@@ -1,6 +1,8 @@
 """Tests of the errors and warnings of the line reader of runs, with their places and numbers."""
 
+import gzip
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,6 +257,30 @@ def test_tag_equal_to_the_file_name_gives_no_warning(name: str) -> None:
 def test_tag_different_from_the_file_name_gives_a_warning() -> None:
     finding, _ = warning_of(read_run(GOOD, name="other.txt"), "run-tag")
     assert finding.sample == "mytag"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip.compress(GOOD, mtime=0)[:20],
+        b"",
+        GOOD.replace(b" a ", b" a a a "),
+        GOOD.replace(b"Q0 b", b"0 b"),
+    ],
+    ids=["cut archive", "empty", "columns", "second column"],
+)
+@pytest.mark.parametrize("name", ["given.gz", ""])
+def test_findings_name_the_given_file_not_the_one_that_is_read(
+    tmp_path: Path, data: bytes, name: str
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.write_bytes(data)
+    try:
+        findings = read_run(temporary, name=name).findings
+    except Refused as refused:
+        findings = refused.findings
+    assert {finding.file for finding in findings} == {name or None}
+    assert "temporary" not in "".join(map(str, findings))
 
 
 def test_second_column_other_than_q0_gives_a_warning() -> None:

@@ -114,7 +114,7 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
     run = read_run(Path(request["file"]), name=request["name"], limits=limits, depth=request["depth"])
     if request["qrels"] is not None:
         qrels = unpack_qrels(Path(request["qrels"]).read_bytes())
-        run.findings.extend(check_against(run, qrels.listed_topics, file=request["name"]))
+        run.findings.extend(check_against(run, qrels.listed_topics, file=request["name"] or None))
         run.findings.extend(check_judged(run, qrels))
     if run.findings.refused:
         raise Refused(run.findings)

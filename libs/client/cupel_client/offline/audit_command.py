@@ -63,7 +63,8 @@ class Kinds(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
             hint = nearest(args[0], [*KINDS]) or f"; use one of {', '.join(KINDS)}"
             ctx.fail(f"unknown audit {printable(args[0])!r}{hint}")
         return super().resolve_command(ctx, args)
@@ -116,8 +117,8 @@ def _print_kinds() -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("audit", "question"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("audit", no_wrap=True)
+    table.add_column("question")
     for kind in KINDS.values():
         table.add_row(Text(kind.name), Text(kind.answers))
     console().print(table)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cupel_client.main import NEGATIVE
-from cupel_client.offline.input_files import InputFile
+from cupel_client.offline.input_files import InputFile, shown_path
 from cupel_client.offline.presentation import finding_lines
 from cupel_measures.findings import Refused
 from cupel_measures.reading.assessed_lists import collection_texts, read_assessments
@@ -32,7 +32,9 @@ def convert(layout: str, file: Path, folder: Path) -> None:
         texts = collection_texts(read_assessments(file))
     except (Refused, OSError) as problem:
         findings = problem.findings if isinstance(problem, Refused) else unreadable(problem, file)
-        for line in finding_lines.coloured_lines_of(findings, file=str(file), at_most=finding_lines.LISTED):
+        for line in finding_lines.coloured_lines_of(
+            findings, file=shown_path(file), at_most=finding_lines.LISTED
+        ):
             click.echo(line, err=True)
         raise click.exceptions.Exit(NEGATIVE) from None
     try:

@@ -176,7 +176,7 @@ def evaluate(
     if form in OF_ONE_RUN and len(runs) > 1:
         raise click.UsageError(f"--format {form} describes one run, but {len(runs)} are given; give one run")
     collection = read_judgments(qrels, aspects, runs, profile)
-    words = " ".join(texts) or PLANS.get(form, "")
+    words = " ".join(texts).strip() or PLANS.get(form, "")
     job = scoring_task(collection, words, depth, details=form in ("json", "trec_eval"))
     if form in PLANS:
         _check_names(job)
@@ -211,7 +211,7 @@ def _check_names(job: ScoringTask) -> None:
 
 def judgments_name(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> str:
     """Return the name of the judgments for titles of pages."""
-    return qrels.name if qrels else ", ".join(path.name for _, path in aspects)
+    return shown_name(qrels.name) if qrels else ", ".join(shown_name(path.name) for _, path in aspects)
 
 
 def finish(report: EvaluationReport, names: Sequence[str]) -> None:

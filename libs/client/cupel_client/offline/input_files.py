@@ -55,18 +55,21 @@ class InputFile(click.Path):
 
 
 def shown_path(path: Path) -> str:
-    """Return the path as on the command line; for a copy of a pipe, the path of the pipe."""
+    """Return the path as on the command line, also for the copy of a pipe."""
     return _pipes().get(path, str(path))
 
 
 def shown_name(name: str) -> str:
-    """Return the name of a file for messages; for a copy of a pipe, the path of the pipe."""
+    """Return the name of a file for messages: for a pipe, its path."""
     return next((pipe for copy, pipe in _pipes().items() if copy.name == name), name)
 
 
 def named(findings: Findings, name: str) -> Findings:
-    """Return the findings of a file; those of a pipe without the note that its tag is not its name."""
-    if shown_name(name) == name or TAG not in findings.totals:
+    """Return the findings of a file.
+
+    Those of a pipe lack the note that the tag differs from the name.
+    """
+    if all(copy.name != name for copy in _pipes()) or TAG not in findings.totals:
         return findings
     listed = [finding for finding in findings if finding.code != TAG]
     return Findings(listed, {code: total for code, total in findings.totals.items() if code != TAG})

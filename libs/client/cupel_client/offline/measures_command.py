@@ -199,8 +199,9 @@ def _print_list(listed: Iterable[MeasureFamily]) -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("measure", "also called", "summary"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("measure", no_wrap=True)
+    table.add_column("also called")
+    table.add_column("summary")
     for family in listed:
         table.add_row(Text(family.name, style="bold"), "", Text(family.title, style="bold"))
         for page in family.pages:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cupel_client.offline.input_files import shown_name
 from cupel_client.output import printable
 
 NAMED = 3
@@ -36,7 +37,7 @@ def teams_of(
 def _by_file(names: Sequence[str], file: Path) -> dict[str, str]:
     teams = _read(file)
     if lacking := [name for name in names if name not in teams]:
-        raise click.UsageError(f"{file.name} has no team for {_listed(lacking)}")
+        raise click.UsageError(f"{shown_name(file.name)} has no team for {_listed(lacking)}")
     return {name: teams[name] for name in names}
 
 
@@ -45,7 +46,7 @@ def _read(file: Path) -> Mapping[str, str]:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise click.UsageError(
-            f"{file.name} is not UTF-8 text; expected a line per run with its team"
+            f"{shown_name(file.name)} is not UTF-8 text; expected a line per run with its team"
         ) from None
     teams: dict[str, str] = {}
     errors = []
@@ -54,9 +55,11 @@ def _read(file: Path) -> Mapping[str, str]:
         if not words or line.startswith("#"):
             continue
         if len(words) != 2:
-            errors.append(f"{file.name}:{number}: expected two columns, run and team, got {len(words)}")
+            errors.append(
+                f"{shown_name(file.name)}:{number}: expected two columns, run and team, got {len(words)}"
+            )
         elif teams.setdefault(words[0], words[1]) != words[1]:
-            errors.append(f"{file.name}:{number}: {printable(words[0])} already has another team")
+            errors.append(f"{shown_name(file.name)}:{number}: {printable(words[0])} already has another team")
     if errors:
         more = [f"and {len(errors) - NAMED} more errors"] if len(errors) > NAMED else []
         raise click.UsageError("\n".join([*errors[:NAMED], *more]))

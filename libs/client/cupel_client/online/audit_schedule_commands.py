@@ -6,6 +6,7 @@ They manage repeated audits, and bounds on reported numbers.
 import click
 
 from cupel_client.api.client import Client
+from cupel_client.command_group import CommandGroup
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.audit_request_options import audit_request_options
 from cupel_client.online.connection import with_client
@@ -17,7 +18,7 @@ SCHEDULE_COLUMNS = ("id", "request", "cron", "zone", "runs", "due_at", "problem"
 ALERT_COLUMNS = ("id", "kind", "number", "below", "above", "raised", "value", "audit", "judged_at")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def schedule() -> None:
     """Repeat audits of a track.
 
@@ -103,7 +104,7 @@ def remove_schedule(client: Client, schedule: str) -> None:
     print_line(f"Removed schedule {schedule}.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def alert() -> None:
     """Raise alerts when a number of an audit report is out of bounds.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from cupel_client.api.client import Client
+from cupel_client.command_group import CommandGroup
 from cupel_client.main import SERVICE_FAILED
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.audit_request_options import audit_request_options
@@ -33,7 +34,7 @@ LISTED = 40
 """Maximum number of values of a report that are printed as a table."""
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def audits() -> None:
     """Audit the reliability of a track's judgments and leaderboard.
 

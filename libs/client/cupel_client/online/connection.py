@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from cupel_client.api.client import Client, ServiceError
+from cupel_client.environment import configuration_folder
 from cupel_client.main import NEGATIVE, SERVICE_FAILED, USAGE
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.online.online_output import print_line
@@ -38,12 +39,8 @@ LISTED = 10
 
 
 def credentials_file() -> Path:
-    """Return the path of the file that stores the tokens.
-
-    It is in XDG_CONFIG_HOME, if that is an absolute path as the XDG specification requires, or in ~/.config.
-    """
-    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    return (folder if folder.is_absolute() else Path.home() / ".config") / "cupel" / "credentials.json"
+    """Return the path of the file that stores the tokens."""
+    return configuration_folder() / "cupel" / "credentials.json"
 
 
 def read_credentials() -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cupel_client.api.client import Client
+from cupel_client.command_group import CommandGroup
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import findings_of, print_findings, with_client
 from cupel_client.online.online_output import (
@@ -36,7 +37,7 @@ COLUMNS = (
 DIFF_COLUMNS = ("submission", "team", "name", "tag", "old_score", "new_score", "old_rank", "new_rank")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def qrels() -> None:
     """Upload, publish, list, show and compare the judgments of a track.
 

@@ -7,6 +7,7 @@ import click
 import yaml
 
 from cupel_client.api.client import Client
+from cupel_client.command_group import CommandGroup
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import with_client
 from cupel_client.online.online_output import json_value, print_fields, print_line, print_rows
@@ -18,7 +19,7 @@ DESCRIPTION = ("aspects", "label_sets", "profile", "measures")
 """Keys of a collection file that describe a track."""
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def track() -> None:
     """Create, list, show and change tracks.
 

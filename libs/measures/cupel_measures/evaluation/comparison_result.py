@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cupel_measures.comparing.comparison import (
     ComparisonReport,
@@ -21,7 +21,6 @@ from cupel_measures.evaluation.difference_marks import caption_of, labels_of, ma
 from cupel_measures.evaluation.evaluation_report import EvaluationReport
 from cupel_measures.evaluation.exports.page_library import page_library
 from cupel_measures.evaluation.margin_comparison import MarginResult, margin_data
-from cupel_measures.evaluation.measure_names import MeasureText
 from cupel_measures.evaluation.score_formats import (
     ResultTable,
     format_html,
@@ -32,6 +31,9 @@ from cupel_measures.evaluation.score_formats import (
 from cupel_measures.evaluation.test_titles import CORRECTED, TITLES
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
+
+if TYPE_CHECKING:  # not needed at run time, and slow to import
+    from cupel_measures.evaluation.measure_names import MeasureText
 
 SHORT = 3
 """Number of cases that a sentence names; further cases are only counted."""
@@ -185,17 +187,18 @@ class ComparisonResult:
         """Return the table of `table` in HTML, as a fragment to put in a page."""
         return format_html(self.table())
 
-    def plot(self, measure: MeasureText | None = None, *, run: str | None = None) -> Any:
-        """Draw the differences by one measure (default: the first), with their intervals.
+    def plot(self, measure: "MeasureText | None" = None, *, run: str | None = None) -> Any:
+        """Draw the differences by one measure, with their intervals.
 
-        run: draw the differences of this run from the baseline by topic instead. Notebooks show the result;
-        `save(path)` writes it as SVG. Raise ImportError, with what to install, if cupel-reports is missing.
+        measure: default: the first one. run: draw the differences of this run from the baseline by topic
+        instead. Notebooks show the result; `save(path)` writes it as SVG. Raise ImportError, with what to
+        install, if cupel-reports is missing.
         """
         pages = page_library("comparison_pages")
         return pages.plot(self, self.scored.canonical(measure), run=run)
 
     def page(self, path: str | Path) -> None:
-        """Write a page with means, differences with intervals, and bars of differences by topic.
+        """Write a page with means, differences, their intervals, and bars by topic.
 
         It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
         """

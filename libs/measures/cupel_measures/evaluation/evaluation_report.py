@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.evaluation.exports.page_library import page_library
 from cupel_measures.evaluation.exports.result_files import beir_result, mteb_result, tira_result
-from cupel_measures.evaluation.measure_names import MeasureText
 from cupel_measures.evaluation.run_checks import warnings_of
 from cupel_measures.evaluation.run_scoring import Scored, ScoringTask
 from cupel_measures.evaluation.score_formats import (
@@ -30,6 +29,9 @@ from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import has_exact_values
+
+if TYPE_CHECKING:  # not needed at run time, and slow to import
+    from cupel_measures.evaluation.measure_names import MeasureText
 
 ALL = "all"
 """Topic name of aggregates over all topics."""
@@ -177,20 +179,20 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         return format_latex(self.table())
 
     def to_beir(self, run: str | None = None) -> dict[str, dict[str, float]]:
-        """Return the result of a run as BEIR reports it, such as {"ndcg": {"NDCG@10": 0.3}}.
+        """Return the result of a run as BEIR reports it.
 
-        run: may be omitted if there is only one. Raise ValueError if BEIR has no name for a measure; it has
-        nDCG, AP, R, P and RR with a cutoff.
+        An example is {"ndcg": {"NDCG@10": 0.3}}. run: may be omitted if there is only one. Raise ValueError
+        if BEIR has no name for a measure; it has nDCG, AP, R, P and RR with a cutoff.
         """
         return beir_result(self._only(run).means)
 
     def to_mteb(
         self, run: str | None = None, *, task: str = "unnamed", split: str = "test"
     ) -> dict[str, Any]:
-        """Return the result of a run as a task result of MTEB, with fields such as ndcg_at_10.
+        """Return the result of a run as a task result of MTEB.
 
-        run, ValueError: as in `to_beir`. task: name of the task. main_score is nDCG@10, or the first measure.
-        The revision of the data set is the digest of the judgments.
+        It has fields such as ndcg_at_10. run, ValueError: as in `to_beir`. task: name of the task. main_score
+        is nDCG@10, or the first measure. The revision of the data set is the digest of the judgments.
         """
         digest = qrels_digest(self.job.qrels)
         return mteb_result(self._only(run).means, task=task, revision=digest, split=split)
@@ -202,24 +204,24 @@ class EvaluationReport(Mapping[str, MeasureScores]):
         """
         return tira_result(self._only(run).means)
 
-    def plot(self, measure: MeasureText | None = None) -> Any:
-        """Draw the scores of the runs by one measure (default: the first), with 95% intervals.
+    def plot(self, measure: "MeasureText | None" = None) -> Any:
+        """Draw the scores of the runs by one measure, with 95% intervals.
 
-        Notebooks show the result; `save(path)` writes it as SVG. Raise ImportError, with what to install, if
-        cupel-reports is missing.
+        measure: default: the first one. Notebooks show the result; `save(path)` writes it as SVG. Raise
+        ImportError, with what to install, if cupel-reports is missing.
         """
         pages = page_library("score_pages")
         return pages.plot(self, self.canonical(measure))
 
     def page(self, path: str | Path) -> None:
-        """Write a page with the ranked table, bars with intervals, and the values by topic.
+        """Write a page with the ranked table, bars, and the values by topic.
 
         It is one HTML file that loads nothing from the network. ImportError: as in `plot`.
         """
         text = page_library("score_pages").page(self)
         Path(path).write_text(text, encoding="utf-8")
 
-    def canonical(self, measure: MeasureText | None) -> str | None:
+    def canonical(self, measure: "MeasureText | None") -> str | None:
         """Return the text of one of the measures. Raise KeyError if it is not among them."""
         text = None if measure is None else str(measure)
         known = [str(item) for item in self.measures]

@@ -95,9 +95,9 @@ def check_joined(joined: Joined, qrels: Qrels, measures: Sequence[Measure]) -> R
 
 
 def _judged(qrels: Qrels, *, negatives_judged: bool) -> tuple[Mask, Ints]:
-    """Return the documents with a judgment of any aspect or subtopic, and their number by topic.
+    """Return the judged documents, and their number by topic.
 
-    They are computed once per qrels.
+    A judgment of any aspect or subtopic counts. They are computed once per qrels.
     """
     key = f"evaluation.judged.{negatives_judged}"
     if key not in qrels.cache:
@@ -135,7 +135,7 @@ def warnings_of(checks: Mapping[str, RunChecks], measures: Sequence[Measure]) ->
         texts = ", ".join(_crossed_measures(crossed[worst], measures))
         yield (
             f"{_runs(crossed, 'has', 'have')} equal scores on both sides of the cutoff of {texts} "
-            f"({_most(crossed, worst)}{number}), so that document ids decide which ones count."
+            f"({_most(crossed, worst)}{number}), so that document ids decide which of them count."
         )
     if few := _select(checks, lambda run: run.shares_few_topics):
         worst = min(few, key=lambda name: few[name].shared / few[name].topics)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+LONGEST_NAME = 60
+"""Largest number of characters of a name in text; longer names are shortened in the middle."""
 SPECIAL_IN_LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -42,6 +44,26 @@ class ResultTable:
         ]
 
 
+def fitting_names(names: Iterable[str], most: int) -> dict[str, str]:
+    """Return each name, shortened in the middle if it has more than `most` characters.
+
+    Names are shortened less, or not at all, if two names would otherwise look alike.
+    """
+    distinct = dict.fromkeys(names)
+    for size in range(most, max(map(len, distinct), default=0)):
+        short = {name: _shortened(name, size) for name in distinct}
+        if len(set(short.values())) == len(distinct):
+            return short
+    return {name: name for name in distinct}
+
+
+def _shortened(name: str, most: int) -> str:
+    if len(name) <= most:
+        return name
+    ending = (most - 1) // 2
+    return f"{name[: most - 1 - ending]}…{name[len(name) - ending :]}"
+
+
 def highest(columns: Iterable[Sequence[float | None]]) -> frozenset[tuple[int, int]]:
     """Return row and column of the highest values of each column.
 
@@ -57,8 +79,12 @@ def highest(columns: Iterable[Sequence[float | None]]) -> frozenset[tuple[int, i
 
 
 def format_text(table: ResultTable) -> str:
-    """Return the table as aligned text, with caption and notes."""
-    lines = [table.columns, *table.rows]
+    """Return the table as aligned text, with caption and notes.
+
+    Long names are shortened.
+    """
+    names = fitting_names([name for name, *_ in table.rows], LONGEST_NAME)
+    lines = [table.columns, *((names[name], *cells) for name, *cells in table.rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     shown = [_line(cells, widths) for cells in lines]
     return "\n".join([*shown, "", table.caption, *(f"note: {note}" for note in table.notes)])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from cupel_measures.inputs.id_hashes import (
 )
 from cupel_measures.inputs.table_runs import TableRun, pools_of
 from cupel_measures.inputs.topic_tables import BLANK, COMMENT, ID_TWICE, NOT_AN_ID, Table, blank_ids
-from cupel_measures.model import Floats, Ints, Joined, Qrels, Run
+from cupel_measures.model import Ints, Joined, Qrels, Run
 from cupel_measures.model.profiles import Profile
 from cupel_measures.reading.joins import DEEPEST
 from cupel_measures.reading.lines.rank_checks import DUPLICATE
@@ -87,6 +88,9 @@ class ArrayRun:
         return findings
 
     def _check_topics(self, findings: Findings) -> None:
+        are_distinct = {*map(type, self.topics)} == {str} and len({*self.names}) == len(self.names)
+        if are_distinct and not blank_ids(self.names) and not any(name[0] == "#" for name in self.names):
+            return
         seen = set[str]()
         for given, name in zip(self.topics, self.names, strict=True):
             code, problem = "", ""
@@ -228,33 +232,55 @@ class _Hits:
 
     def _ranks(self, run: ArrayRun, profile: Profile) -> tuple[Ints, Ints, Ints]:
         """Return rank, and the first and last rank with the same score, of each hit."""
-        rank, first, last = np.zeros((3, len(self.row)), np.int64)
-        bounds = np.flatnonzero(np.diff(self.row, prepend=-1, append=-1))
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            row = int(self.row[begin])
-            values = _comparable(run.scores[row], profile)
-            if not run.present[row].all():
-                values = np.where(run.present[row], values, -np.inf)
-            own = values[self.column[begin:end]]
-            ordered = np.sort(values)
-            first[begin:end] = len(values) - np.searchsorted(ordered, own, side="right") + 1
-            last[begin:end] = len(values) - np.searchsorted(ordered, own, side="left")
-            rank[begin:end] = first[begin:end]
-        for hit in np.flatnonzero(first < last).tolist():
-            rank[hit] += self._place_in_tie(run, profile, hit)
+        scores = _comparable(run, profile)
+        if len(scores) and bool((scores[:, 1:] <= scores[:, :-1]).all()):
+            before = scores[self.row, np.maximum(self.column - 1, 0)]
+            after = scores[self.row, np.minimum(self.column + 1, scores.shape[1] - 1)]
+            own = scores[self.row, self.column]
+            alone = ((before != own) | (self.column == 0)) & (
+                (after != own) | (self.column == scores.shape[1] - 1)
+            )
+        else:
+            alone = np.zeros(len(self.row), bool)
+        first, last = self.column + 1, self.column + 1
+        self._count(scores, np.flatnonzero(~alone), first, last)
+        rank = first.copy()
+        self._order_ties(run, scores, np.flatnonzero(first < last).tolist(), rank)
         return rank, first, last
 
-    def _place_in_tie(self, run: ArrayRun, profile: Profile, hit: int) -> int:
-        """Return how many documents with the same score have greater ids."""
-        row, column = int(self.row[hit]), int(self.column[hit])
-        values = _comparable(run.scores[row], profile)
-        tied = np.flatnonzero((values == values[column]) & run.present[row]).tolist()
-        id_ = run._id(row, column)
-        return sum(run._id(row, other) > id_ for other in tied)
+    def _count(self, scores: NDArray[Any], hits: Ints, first: Ints, last: Ints) -> None:
+        """Set the first and last rank of some hits, by sorting their topics."""
+        bounds = np.flatnonzero(np.diff(self.row[hits], prepend=-1, append=-1))
+        for begin, end in pairwise(bounds.tolist()):
+            group = hits[begin:end]
+            row = int(self.row[group[0]])
+            own, ordered = scores[row, self.column[group]], np.sort(scores[row])
+            first[group] = len(ordered) - np.searchsorted(ordered, own, side="right") + 1
+            last[group] = len(ordered) - np.searchsorted(ordered, own, side="left")
+
+    def _order_ties(self, run: ArrayRun, scores: NDArray[Any], tied: list[int], rank: Ints) -> None:
+        """Add to the rank of tied hits the number of documents before them in the group.
+
+        Ids descend in a tie group.
+        """
+        groups: dict[tuple[int, float], dict[str, int]] = {}
+        for hit in tied:
+            row, column = int(self.row[hit]), int(self.column[hit])
+            values = scores[row]
+            group = row, float(values[column])
+            if group not in groups:
+                members = np.flatnonzero((values == values[column]) & run.present[row]).tolist()
+                ids = sorted((run._id(row, member) for member in members), reverse=True)
+                groups[group] = {id_: place for place, id_ in enumerate(ids)}
+            rank[hit] += groups[group][run._id(row, column)]
 
 
-def _comparable(scores: NDArray[Any], profile: Profile) -> Floats:
-    """Return scores in the precision in which `profile` compares them."""
+def _comparable(run: ArrayRun, profile: Profile) -> NDArray[Any]:
+    """Return scores in the precision in which `profile` compares them.
+
+    A cell without a document has -inf.
+    """
     with np.errstate(over="ignore", under="ignore"):
-        single: Floats = scores.astype(np.float32).astype(np.float64)
-        return single if profile.single_precision else scores.astype(np.float64)
+        scores = run.scores if run.scores.dtype.kind == "f" else run.scores.astype(np.float64)
+        scores = scores.astype(np.float32) if profile.single_precision else scores
+    return scores if run.present.all() else np.where(run.present, scores, -np.inf)

@@ -1,6 +1,6 @@
 """Hashes of document ids in arrays, to find judged and repeated documents quickly."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ Hashes = NDArray[np.uint64]
 BLOCK = 1 << 16
 """Number of ids that are hashed at a time; their bytes fit into the second-level cache."""
 _FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-FILTER_BITS = 23
-"""Size of the filter: 2^23 bytes, a multiple of the usual number of judged documents."""
+_TOPIC_FACTOR = np.uint64(0xD1B54A32D192ED03)
+FILTER_BITS = 20
+"""Size of the filter: 2^20 bytes, which fit into the second-level cache."""
+_TO_SLOT = np.uint64(64 - FILTER_BITS)
 
 
 def hashes_of(ids: Cells) -> Hashes:
@@ -67,7 +69,7 @@ def has_white_space(ids: Cells) -> bool:
 
 def repeated_cells(ids: Cells, present: NDArray[np.bool_], hashes: Hashes) -> list[tuple[int, int]]:
     """Return the cells whose id is already in an earlier column of the same row."""
-    ordered = np.sort(hashes, axis=1)
+    ordered = np.sort(hashes.astype(np.uint32) if hashes.max(initial=0) < 1 << 32 else hashes, axis=1)
     suspects = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1)).tolist()
     repeated = []
     for row in suspects:
@@ -80,24 +82,29 @@ def repeated_cells(ids: Cells, present: NDArray[np.bool_], hashes: Hashes) -> li
     return repeated
 
 
-def judged_cells(ids: Cells, hashes: Hashes, pools: Sequence[Mapping[str, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the cells that may hold a judged document; the caller looks up their ids.
+def judged_cells(ids: Cells, hashes: Hashes, pools: Sequence[Mapping[str, int]]) -> list[tuple[int, int]]:
+    """Return the cells that can be judged, by row; the caller looks up their ids.
 
-    The cells are in the order of rows.
-
-    A filter, indexed by the hash of topic and document, excludes nearly all other cells. pools: the judged
-    documents of each row.
+    A filter, indexed by the hash of topic and document, excludes nearly all other cells, and the hash itself
+    the rest, except if hashes are equal by chance. pools: the judged documents of each row.
     """
-    marks = np.zeros(1 << FILTER_BITS, bool)
     names = [document for pool in pools for document in pool]
-    topics = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
+    topics = np.repeat(np.arange(len(pools), dtype=np.uint64), [len(pool) for pool in pools])
     keys, valid = _hashes_of_names(names, ids.dtype)
-    marks[_slots(keys, topics[valid].astype(np.uint64))] = True
-    for begin in range(0, len(ids), rows := max(1, BLOCK // max(1, ids.shape[1]))):
-        block = hashes[begin : begin + rows]
-        numbers = np.arange(begin, begin + len(block), dtype=np.uint64)[:, None]
-        for row, column in np.argwhere(marks[_slots(block, numbers)]).tolist():
-            yield begin + row, column
+    judged = np.unique(_mixed(keys, topics[valid]))
+    marks = np.zeros(1 << FILTER_BITS, bool)
+    marks[judged >> _TO_SLOT] = True
+    found: list[tuple[int, int]] = []
+    size = max(1, BLOCK // max(1, ids.shape[1]))
+    for begin in range(0, len(ids) if len(judged) else 0, size):
+        block = hashes[begin : begin + size]
+        mixed = _mixed(block, np.arange(begin, begin + len(block), dtype=np.uint64)[:, None]).ravel()
+        cells = np.flatnonzero(marks[mixed >> _TO_SLOT])
+        place = np.minimum(np.searchsorted(judged, mixed[cells]), len(judged) - 1)
+        cells = cells[judged[place] == mixed[cells]]
+        rows, columns = np.divmod(cells, ids.shape[1])
+        found += zip((rows + begin).tolist(), columns.tolist(), strict=True)
+    return found
 
 
 def _hashes_of_names(names: list[str], dtype: np.dtype[Any]) -> tuple[Hashes, NDArray[np.bool_]]:
@@ -119,7 +126,7 @@ def _hashes_of_names(names: list[str], dtype: np.dtype[Any]) -> tuple[Hashes, ND
     return hashes_of(np.array([name for name in names if len(name) <= longest], dtype)), valid
 
 
-def _slots(hashes: Hashes, topics: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the slot in the filter of each pair of a document and a topic."""
-    mixed: NDArray[np.uint64] = (hashes + topics * np.uint64(0xD1B54A32D192ED03)) * _FACTOR
-    return mixed >> np.uint64(64 - FILTER_BITS)
+def _mixed(hashes: Hashes, topics: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a hash of each pair of a document and a topic."""
+    mixed: NDArray[np.uint64] = (hashes + topics * _TOPIC_FACTOR) * _FACTOR
+    return mixed

@@ -53,6 +53,8 @@ def _names(record: Any) -> Sequence[Any]:
         return ()
     if is_dataclass(record):
         return [field.name for field in fields(record)]
+    if hasattr(record, "__dataframe__"):
+        raise TypeError("got a list of data frames; give a dictionary from name to data frame")
     names = getattr(record, "__slots__", None) or [*getattr(record, "__dict__", ())]
     if not names:
         expected = "a named tuple, dictionary or object, or a tuple (topic, document, number)"

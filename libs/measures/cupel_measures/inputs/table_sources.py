@@ -16,6 +16,8 @@ def table_of(source: Any, content: Content, name: str) -> Table:
     name: shown in findings. Raise Refused if a column is missing or ambiguous, or if an id is invalid or
     repeated, and TypeError for another kind of source.
     """
+    if hasattr(source, "read"):
+        raise TypeError(f"{name}: got an open file; give its path instead")
     if is_frame(source):
         return frame_table(source, content, name)
     if is_records(source):

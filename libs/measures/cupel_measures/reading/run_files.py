@@ -63,17 +63,17 @@ def read_run(
 ) -> Run:
     """Read a run, plain or compressed (`compression.COMPRESSIONS`), without a cut.
 
-    name: file name for findings and for the comparison with the tag (default: that of the path). depth: cut
-    of the track, for warnings. The `findings` of the result are warnings. Raise Refused, with every finding,
-    if there is an error.
+    name: file name for findings and for the comparison with the tag (default: that of the path; "" for a
+    temporary file, whose name means nothing). depth: cut of the track, for warnings. The
+    `findings` of the result are warnings. Raise Refused, with every finding, if there is an error.
     """
-    limits, name = limits or Limits(), name or name_of(source)
+    limits, name = limits or Limits(), (name_of(source) if name is None else name) or None
     source = reopenable(source, limits)
     try:
         with open_plain(source, limits) as stream:
             rows = read_rows(stream, limits, name)
     except Refused as refused:  # the archive cannot be opened
-        raise Refused(_of_file(refused.findings, name)) from None
+        raise Refused(refused.findings.in_file(name)) from None
     other = foreign(source, "score", name, limits) if rows.findings.refused else None
     if other is not None:
         raise Refused(Findings([other], {other.code: 1}))

@@ -6,9 +6,12 @@ Each block repeats the keys.
 from collections.abc import Sequence
 
 from cupel_client.output import console, printable
+from cupel_measures.evaluation.score_formats import fitting_names
 
 BETWEEN = 3
 """Spaces between two columns."""
+LONGEST_KEY = 16
+"""Keys with at most this many characters are never shortened."""
 
 Column = tuple[str, Sequence[str]]
 """A heading, possibly of several lines, and one cell per row."""
@@ -32,13 +35,44 @@ def show_blocks(
     keys = [list(map(printable, key)) for key in keys]
     columns = [(_lines(heading), list(map(printable, cells))) for heading, cells in columns]
     screen = console()
-    width = screen.width - sum(_width(name, [key[i] for key in keys]) for i, name in enumerate(key_names))
+    columns = _with_short_headings(columns, screen.width)
+    key_names, keys = _with_short_keys(key_names, keys, columns, screen.width)
+    width = screen.width - _width_of_keys(key_names, keys)
     if title is not None:
         screen.print(_lines(title), style="bold", soft_wrap=True)
     for block in _blocks(columns, width):
         _print_block(key_names, keys, block, last_apart)
     if caption is not None:
         screen.print(_lines(caption), style="dim", soft_wrap=True)
+
+
+def _with_short_headings(columns: Sequence[Column], width: int) -> list[Column]:
+    """Shorten headings that are wider than half of the screen, such as names of runs."""
+    short = fitting_names([heading for heading, _ in columns if "\n" not in heading], width // 2)
+    return [(short.get(heading, heading), cells) for heading, cells in columns]
+
+
+def _with_short_keys(
+    key_names: Sequence[str], keys: Sequence[Sequence[str]], columns: Sequence[Column], width: int
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Shorten keys that leave no room for the widest column.
+
+    Such keys are names with 160 characters. The keys then take half of the screen. Short keys, such as
+    ranks, are kept.
+    """
+    widest = max((_width(*column) for column in columns), default=0)
+    if _width_of_keys(key_names, keys) + widest <= width:
+        return key_names, keys
+    by_column = [[name, *(key[i] for key in keys)] for i, name in enumerate(key_names)]
+    wide = sum(max(map(len, texts)) > LONGEST_KEY for texts in by_column)
+    most = max(LONGEST_KEY, width // 2 // max(wide, 1))
+    short = [fitting_names(texts, most) for texts in by_column]
+    names = [texts[name] for texts, name in zip(short, key_names, strict=True)]
+    return names, [[texts[text] for texts, text in zip(short, key, strict=True)] for key in keys]
+
+
+def _width_of_keys(key_names: Sequence[str], keys: Sequence[Sequence[str]]) -> int:
+    return sum(_width(name, [key[i] for key in keys]) for i, name in enumerate(key_names))
 
 
 def _lines(heading: str) -> str:

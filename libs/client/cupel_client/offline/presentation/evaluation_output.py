@@ -34,7 +34,10 @@ def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
 
 
 def _print_jsonl(report: EvaluationReport) -> None:
-    """Print the rows as JSON Lines. Texts are encoded once, because there may be millions of rows."""
+    """Print the rows as JSON Lines.
+
+    Texts are encoded once, because there may be millions of rows.
+    """
     encode = json.JSONEncoder(ensure_ascii=False).encode
     topics = [encode(topic) for topic in report.job.qrels.listed_topics]
     write_lines(_jsonl(report, topics, encode))

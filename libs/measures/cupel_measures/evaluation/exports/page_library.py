@@ -1,4 +1,7 @@
-"""The package cupel-reports, which draws plots and writes pages; this library does not need it."""
+"""The package cupel-reports, which draws plots and writes pages.
+
+The library works without it.
+"""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,12 +18,15 @@ PACKAGES = {
 
 
 def missing_packages() -> list[str]:
-    """Return the names of the packages that plots and pages need and that are not installed."""
+    """Return the packages that plots and pages need and that are not installed."""
     return [package for module, package in PACKAGES.items() if find_spec(module) is None]
 
 
 def page_library(module: str) -> Any:
-    """Return a module of cupel-reports. Raise ImportError, with what to install, if it is missing."""
+    """Return a module of cupel-reports.
+
+    Raise ImportError, with what to install, if a package is missing.
+    """
     if missing := missing_packages():
         packages = " ".join(missing)
         raise ImportError(

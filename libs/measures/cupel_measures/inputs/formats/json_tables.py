@@ -67,7 +67,7 @@ class _Unique:
 
 
 def _has_plain_keys(lines: list[bytes]) -> bool:
-    """Return whether each key of the first object is once on each line, so that none is repeated.
+    """Return whether each key of the first object occurs once on each line.
 
     False can also mean that an id is equal to a key.
     """

@@ -96,7 +96,7 @@ def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
             if not parser.read_block(data):
                 break
     except Refused as refused:
-        parser.findings.extend(refused.findings)
+        parser.findings.extend(refused.findings.in_file(file))
     if not parser.names and not parser.findings.refused:
         parser.findings.add(Finding(code=EMPTY, message="the file has no lines except comments", file=file))
     return parser.rows()
