@@ -301,7 +301,7 @@ def _unit(aspect: str) -> str:
 
 def _none_in_both(aspect: str) -> str:
     if aspect == SUBTOPICS:
-        return "both versions have no judgment of the same document for the same subtopic"
+        return "no document is judged for the same subtopic in both versions"
     return "no document is judged in both versions"
 
 
