@@ -217,7 +217,7 @@ def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> 
 
 
 def _describe_required(required: float, smallest: float | None, alpha: float, topics: int) -> str:
-    """Return from which difference on significance is expected or possible."""
+    """Return advice on which differences of means are, or may be, significant."""
     expected = (
         f"differences of means from about {required:.3f} are expected to be significant by the uncorrected "
         f"paired bootstrap test at alpha {alpha:g}, for these runs and {topics} topics"

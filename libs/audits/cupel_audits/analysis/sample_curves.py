@@ -307,7 +307,7 @@ def _note(points: Sequence[CurvePoint]) -> str:
 
 
 def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str, repeats: int) -> str:
-    """Return a sentence on the last step at which tau of a measure is at least STRONG."""
+    """Return a sentence on the last step before tau of a measure falls below STRONG."""
     reach = Reach.of(points, measure, repeats)
     if not reach.defined:
         few = "" if axis.compared == "runs" else f"there are too few {axis.compared}, or "

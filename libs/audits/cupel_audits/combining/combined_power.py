@@ -213,7 +213,7 @@ def _title(rows: Sequence[CombinedPowerRow], collections: int, alpha: float) -> 
 
 
 def _name_tied(rows: Sequence[CombinedPowerRow], row: CombinedPowerRow) -> str:
-    """Return the measures with as many significant pairs as a row."""
+    """Return the measures of the rows with as many significant pairs as `row`."""
     return name_some(_tied(rows, row), "measures")
 
 

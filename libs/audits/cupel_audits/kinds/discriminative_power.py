@@ -275,7 +275,7 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
 
 
 def _name_tied(rows: Sequence[PowerRow], row: PowerRow) -> str:
-    """Return the measures with as many significant pairs as a row."""
+    """Return the measures of the rows with as many significant pairs as `row`."""
     return name_some(_tied(rows, row), "measures")
 
 
