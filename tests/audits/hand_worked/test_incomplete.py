@@ -78,8 +78,8 @@ def test_report_equals_an_independent_sampler() -> None:
         "If no scores are tied, a tau of 0.9 means that 1 in 20 pairs of runs is swapped.",
     )
     assert report.actions == (
-        "To keep the mean tau at 0.9 or more, judge at least these shares of the documents: 78.9% for P@2. "
-        "Otherwise report how much it falls.",
+        "In random samples of these judgments, mean tau with the order of these runs stays at 0.9 or more "
+        "down to: 78.9% for P@2. If fewer documents are judged, report how far it falls.",
         "Run `cupel audit pool_depth` to see what a shallower pool would change, because judgments are "
         "rarely missing at random.",
     )

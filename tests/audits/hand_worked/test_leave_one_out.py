@@ -96,8 +96,9 @@ RUN_TABLES: Mapping[str, ExpectedTable] = {
 
 RUN_VERDICT = (
     "A run that is left out of the pool loses at most 1 of 4 ranks (two by P@2); on average 0.25 by P@2.",
-    "P@2: unfair to runs from outside the pool by the convention of Cupel. A run that is left "
-    "out loses 0.25 of 4 ranks on average "
+    "P@2: unfair to runs from outside the pool that resemble the given ones, by the convention of Cupel "
+    "(fair: at most 1 rank lost and tau at least 0.9 whichever run is left out; untested). A run that is "
+    "left out loses 0.25 of 4 ranks on average "
     "and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original order "
     "is 0.865 on average and at least 0.548.",
     "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",
@@ -190,8 +191,9 @@ TEAM_TABLES: Mapping[str, ExpectedTable] = {
 TEAM_VERDICT = (
     "A run whose team is left out of the pool loses at most 1 of 4 ranks (two by P@2); on average 0.00 "
     "by P@2.",
-    "P@2: unfair to teams from outside the pool by the convention of Cupel. A run whose team is "
-    "left out loses 0.00 of 4 ranks on average "
+    "P@2: unfair to teams from outside the pool that resemble the given ones, by the convention of Cupel "
+    "(fair: at most 1 rank lost and tau at least 0.9 whichever team is left out; untested). A run whose team "
+    "is left out loses 0.00 of 4 ranks on average "
     "and at most 1 (two). Its score changes by -0.2500 on average. Tau with the original "
     "order is 0.730 on average and at least 0.548.",
     "0 of 8 judged documents (0.0%) are not in the top 2 of any audited run.",

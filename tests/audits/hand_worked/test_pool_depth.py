@@ -83,3 +83,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         "depth, so tau can be below 1 at depth 3 too.",
     )
     assert report.undefined == ()
+
+
+def test_advice_is_to_judge_deeper_if_tau_is_low_at_the_deepest_pool() -> None:
+    report = audited("pool_depth", subject_of(QRELS, RUNS, "P@2", top=1), {"deepest": 1})
+    assert report.actions[-1].startswith("Judge deeper than 1: at depth 1, tau of some measure is below 0.9")

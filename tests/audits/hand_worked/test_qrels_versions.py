@@ -101,8 +101,9 @@ def test_report_equals_the_hand_worked_report() -> None:
             "3); r2 and 1 more with equal scores have rank 1 instead of r1. 0 runs are in pairs whose "
             "significance changes; 0 of 6 pairs of runs differ significantly under one version only "
             "(step-down max-T test, alpha 0.1).",
-            "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
-            "alpha 0.20); 3 have different labels; judgments in qrels only: 1, in other only: 1.",
+            "relevance: 57.1% of the 7 topic-document pairs judged in both versions have the same label "
+            "(kappa 0.16, alpha 0.20); 3 have different labels; judgments in qrels only: 1, in "
+            "other only: 1.",
         ],
         numbers={
             "topics": 3,
@@ -126,6 +127,14 @@ def test_report_equals_the_hand_worked_report() -> None:
         warnings=["qrels has 4 topics and other has 3; only the 3 topics of both are compared."],
         titles=[
             "No run moves more than r1: from rank 1 to 3 by P@1",
-            "57.1% of the documents judged in both versions have the same label (relevance)",
+            "57.1% of the topic-document pairs judged in both versions have the same label (relevance)",
         ],
+    )
+    assert report.actions[:3] == (
+        "Name the version of the judgments with every result, and never compare scores across versions; tau "
+        "is below 0.9 or undefined by P@1.",
+        "Look at the 3 judgments whose relevance label differs, starting with the topics that have most of "
+        "them.",
+        "Judge the documents that only one of qrels and other contains in the other version, or leave them "
+        "out of both, before you attribute a changed order to the assessors.",
     )

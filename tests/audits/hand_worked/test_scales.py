@@ -84,8 +84,8 @@ def test_report_equals_a_computation_from_the_definitions(design: str, alpha: fl
             "(66.67%, 2.00 times as many; alpha 0.1).",
             "AP@4: of 6 pairs of runs, 2 differ significantly by Kruskal-Wallis (33.33%) and 4 by ANOVA "
             "(66.67%, 2.00 times as many; alpha 0.1). The scale of the measure is neither interval nor "
-            "ordinal. If the scale is taken seriously, the test of means is not meaningful (disputed); "
-            "Kruskal-Wallis uses only the order of the scores.",
+            "ordinal. If the scale is taken seriously, neither a test of means nor a test of ranks is "
+            "meaningful (disputed).",
             "By Kruskal-Wallis, the same pairs of runs differ significantly under P@4, AP@4.",
             "By ANOVA, the same pairs of runs differ significantly under P@4, AP@4.",
         ],
@@ -105,7 +105,7 @@ def test_report_equals_a_computation_from_the_definitions(design: str, alpha: fl
         },
         warnings=[
             "AP@4: ANOVA needs an interval scale, but the measure has neither an interval nor an "
-            "ordinal scale"
+            "ordinal scale (disputed: Sakai 2020; Moffat 2022)"
         ],
     )
 

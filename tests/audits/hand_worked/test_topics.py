@@ -177,12 +177,14 @@ def test_report_equals_independent_draws() -> None:
     assert_report(
         report,
         verdict=[
-            "P@10: with 5 topics, a difference of means of 0.2 or more is estimated to be reversed by at "
-            "most 12% of other topic sets (extrapolated).",
+            "P@10: with 5 topics, among these runs, pairs in each bin of observed differences from 0.2 up "
+            "are estimated to be reversed by at most 12% of other sets of 5 topics (mean of the bin, "
+            "extrapolated).",
             "P@10: tau of 1 topic, selected for these runs, with the order by all 5 is 1.000.",
             "P@10: with up to 2 random topics, the mean tau with the order by all topics is below 0.9.",
             f"P@10: a paired t-test on 5 topics at alpha 0.05 detects a true difference of {detectable:.3f} "
-            f"with power 0.8; a true difference of 0.05 needs {needed} topics.",
+            f"with power 0.8; a true difference of 0.05 needs {needed} topics (a single test, at the "
+            "spread pooled over all pairs of these runs).",
             # medians: 0 (topic 5), 0.25 (3), 0.35 (1 and 2; topic 2 has the lower mean), 0.6 (4)
             "P@10: the topics with the lowest median scores are 5, 3, 2; on topic 5 all runs score 0; the "
             "topics with the largest standard deviations are 4, 1, 2.",
@@ -197,7 +199,8 @@ def test_report_equals_independent_draws() -> None:
         },
         tables=expected_tables(rates, taus, (deviation, detectable, needed)),
         titles=[
-            "With 5 topics, differences of 0.2 or more by P@10 have an extrapolated swap rate of at most 12%",
+            "With 5 topics, all bins of differences from 0.2 up by P@10 have a mean extrapolated swap rate "
+            "of at most 12%",
             "The fitted swap rate of the smallest differences by P@10 is 23% with 1 topic, and 23% with 5 "
             "(extrapolated)",
             "Topics that reach a tau of 0.9: 1 selected for these runs or more than 2 random (mean tau) "
@@ -207,9 +210,16 @@ def test_report_equals_independent_draws() -> None:
     )
     # The smallest drawn difference is 0.1. Its fitted rate is 3/13 for every number of topics.
     assert [plot.title for plot in report.plots] == [
-        "With 5 topics, differences of 0.2 or more by P@10 have an extrapolated swap rate of at most 12%",
+        "With 5 topics, all bins of differences from 0.2 up by P@10 have a mean extrapolated swap rate of at "
+        "most 12%",
         "The fitted swap rate of the smallest differences by P@10 is 23% with 1 topic, and 23% with 5 "
         "(extrapolated)",
         "Topics that reach a tau of 0.9: 1 selected for these runs or more than 2 random (mean tau) by P@10",
         "Topics 5, 3, 2 have the lowest median scores by P@10",
     ]
+    assert report.actions[:2] == (
+        "Test every difference with a paired test; below 0.2 (P@10), the extrapolated swap rate of some "
+        "exceeds 12%.",
+        "To detect a true difference of 0.05 by a single paired t-test at alpha 0.05 with power 0.8, at the "
+        f"spread pooled over all pairs of these runs, use {needed} topics in total by P@10; there are 5.",
+    )

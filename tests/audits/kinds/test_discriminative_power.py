@@ -62,12 +62,33 @@ def test_verdict_ranks_measures_that_are_named_in_another_order() -> None:
     assert report.table("measures").column("significant") == [0, 1, 2]
     low, high = (report.table("agreement").column(end)[1] for end in ("low", "high"))
     assert report.verdict[0] == (
-        "Of 3 pairs of runs, 2 (66.67%) differ significantly by P@100, the highest number, and 0 (0.00%) by "
-        "P@30, the lowest. The difference of P@100 and P@30 is 66.67 percentage points; its 95 per cent "
-        f"interval over samples of topics is {-high:.2f} to {-low:.2f}. It holds only for measures chosen "  # type: ignore[operator]
-        "beforehand."
+        "Of 3 pairs of runs, 2 (66.67%) differ significantly (paired bootstrap test, alpha 0.05, "
+        "uncorrected) by P@100, the highest number, and 0 (0.00%) by P@30, the lowest. The difference of "
+        "P@100 and P@30 is 66.67 percentage points; its 95 per cent interval over samples of topics is "
+        f"{-high:.2f} to {-low:.2f}. It holds only for measures chosen beforehand."  # type: ignore[operator]
     )
     assert [sentence.partition(":")[0] for sentence in report.verdict[1:]] == ["P@100", "P@60", "P@30"]
+
+
+def test_verdict_singles_out_no_pair_of_measures_if_powers_are_tied() -> None:
+    report = audited("discriminative_power", example("P@30 P@40 P@100"), {"alpha": 0.05, "replicates": 1000})
+    assert report.table("measures").column("significant") == [0, 0, 2]
+    assert report.verdict[0].endswith(
+        "by P@30 and P@40, the lowest. Intervals of the differences are in the table `agreement`."
+    )
+
+
+def test_advice_names_the_test_and_the_number_of_topics() -> None:
+    topics = len(example().about.topics)
+    report = audited("discriminative_power", example(), {"alpha": 0.05, "replicates": 1000})
+    assert (
+        f"are expected to be significant by the uncorrected paired bootstrap test at alpha 0.05, for these "
+        f"runs and {topics} topics" in report.actions[0]
+    )
+    assert (
+        "Choose the number of topics of a new collection by the table of detectable differences, for a "
+        "single test, if runs vary as here; several comparisons need more." in report.actions
+    )
 
 
 def test_power_equals_library_result_with_the_same_seed() -> None:

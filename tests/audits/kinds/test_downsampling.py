@@ -5,6 +5,7 @@ import pytest
 
 from cupel_audits.declarations import AuditError, read_audit
 from cupel_audits.execution import parts
+from cupel_audits.report import AuditReport
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.model import Aspect
@@ -99,7 +100,10 @@ def test_equal_scores_leave_tau_undefined() -> None:
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["a"]}})
     report = audited("downsampling", subject_of(qrels, runs, "AP"), FEW)
     assert report.numbers["tau(AP)@50"] is None
-    assert report.verdict == ("AP: tau is undefined because all runs have the same score.",)
+    assert report.verdict == (
+        "AP: tau is undefined at every step: all runs have the same score under the remaining or under all "
+        "judgments.",
+    )
     assert any("all runs have the same score" in sentence for sentence in report.undefined)
 
 
@@ -110,6 +114,71 @@ def test_verdict_says_that_tau_is_high_only_with_all_judgments() -> None:
         "mean tau over 3 repeats is at least 0.9 with all judgments, but not at the next step; with "
         in report.verdict[0]
     )
+
+
+def report_of_taus(*taus: tuple[float | None, ...], kept: int = 10) -> AuditReport:
+    """Return a report on repeats with the given tau of AP at 90, 50 and 10 per cent.
+
+    kept: number of judgments that are left at each step.
+    """
+    subject = subject_of(*board(), "AP")
+    parameters = {"ratios": [90, 50, 10], "repeats": len(taus)}
+    trials = trials_of("downsampling", subject, parameters)
+    for trial, values in zip(trials.values(), taus, strict=True):
+        for step, tau in zip(trial, values, strict=True):
+            step["orders"]["AP"]["tau"] = tau
+            step["kept"] = min(kept, subject.about.judged)
+    return reported("downsampling", subject, parameters, trials)
+
+
+@pytest.mark.parametrize(
+    ("taus", "extent"),
+    [
+        ((1, None, 1), "is at least 0.9 at every step where it is defined (2 of 3); with "),
+        ((1, None, 0.5), "is at least 0.9 down to "),
+        ((1, 1, 1), "is at least 0.9 at every step; with "),
+        ((0.5, 1, 1), "is below 0.9 at the first step; with "),
+        ((None, 1, 0.5), "is undefined at the first step, and below 0.9 at a later one; with "),
+    ],
+)
+def test_verdict_counts_the_steps_at_which_tau_is_defined(
+    taus: tuple[float | None, ...], extent: str
+) -> None:
+    report = report_of_taus(taus)
+    assert report.verdict[0].startswith(f"AP: tau {extent}")
+    assert report.plots[0].title.startswith(f"AP: tau {extent.partition(';')[0]}")
+
+
+def test_verdict_counts_the_repeats_in_the_mean() -> None:
+    report = report_of_taus((1, 1, 1), (1, 1, None), (1, 1, None))
+    assert report.verdict[0].startswith(
+        "AP: mean tau over up to 3 repeats is at least 0.9 at every step; with "
+    )
+    assert report.verdict[0].endswith(
+        " it is 1.00 (1 of 3 repeats; in the others all runs have the same score)."
+    )
+
+
+def test_verdict_says_that_nothing_was_tested_if_no_judgment_was_removed() -> None:
+    report = report_of_taus((1, 1, 1), kept=10**6)
+    assert report.verdict[0] == "AP: no judgment was removed at any step, so nothing was tested."
+    assert report.plots[0].title == "AP: no judgment was removed at any step, so nothing was tested"
+    assert not any("random samples" in action for action in report.actions)
+
+
+@pytest.mark.parametrize(
+    ("taus", "advice"),
+    [
+        ((1, 1, 0.5), " stays at 0.9 or more down to: "),
+        ((0.5, 0.5, 0.5), " is below 0.9 already at the largest share tried ("),
+        ((None, 1, 0.5), " is below 0.9 or undefined already at the largest share tried ("),
+    ],
+)
+def test_advice_names_measures_that_are_low_at_the_first_step(
+    taus: tuple[float | None, ...], advice: str
+) -> None:
+    tau = "In random samples of these judgments, mean tau with the order of these runs"
+    assert report_of_taus(taus).actions[0].startswith(tau + advice)
 
 
 def test_report_warns_of_measures_that_do_not_use_the_aspect() -> None:

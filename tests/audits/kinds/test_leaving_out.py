@@ -199,7 +199,9 @@ def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
     subject = subject_of(qrels, lists(retrieved), "P@2")
     report = audited("leave_one_run_out", subject, {"depth": 2, "depths": [2]})
     assert report.verdict[1].startswith(
-        "P@2: unfair to runs from outside the pool by the convention of Cupel. A run that is left out loses"
+        "P@2: unfair to runs from outside the pool that resemble the given ones, by the convention of Cupel "
+        "(fair: at most 1 rank lost and tau at least 0.9 whichever run is left out; untested). A run that is "
+        "left out loses"
     )
     assert report.numbers["worst_rank_loss(P@2)"] == 3
     assert report.numbers["unjudged_outside@2"] == 1
@@ -237,7 +239,11 @@ def test_fair_pool_costs_a_twentieth_of_the_ranks(losses: list[int], taus: list[
         for n, (loss, tau) in enumerate(zip(losses, taus, strict=True))
     }
     [_, sentence, *_] = reported("leave_one_run_out", subject, TWO, found).verdict
-    assert sentence.startswith(f"AP: {verdict} to runs from outside the pool by the convention of Cupel.")
+    limit = "2 ranks" if len(losses) == 40 else "1 rank"
+    assert sentence.startswith(
+        f"AP: {verdict} to runs from outside the pool that resemble the given ones, by the convention of "
+        f"Cupel (fair: at most {limit} lost and"
+    )
 
 
 def test_equal_scores_leave_tau_undefined() -> None:

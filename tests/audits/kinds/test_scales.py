@@ -116,9 +116,24 @@ def test_verdict_names_measures_with_the_same_pairs() -> None:
         "AP@30": "neither",
     }
     assert report.warnings == (
-        "RBP(p=0.2)@30: the max-T test needs an interval scale, but the measure has an ordinal scale",
+        "RBP(p=0.2)@30: the max-T test needs an interval scale, but the measure has an ordinal scale "
+        "(disputed: Sakai 2020; Moffat 2022)",
         "AP@30: the max-T test needs an interval scale, but the measure has neither an interval nor an "
-        "ordinal scale",
+        "ordinal scale (disputed: Sakai 2020; Moffat 2022)",
+    )
+    sentences = {sentence.partition(":")[0]: sentence for sentence in report.verdict}
+    assert sentences["RBP(p=0.2)@30"].endswith(
+        "The scale of the measure is ordinal. If the scale is taken seriously, the test of means is not "
+        "meaningful (disputed); Nemenyi's test uses only the order of the scores."
+    )
+    assert sentences["AP@30"].endswith(
+        "If the scale is taken seriously, neither a test of means nor a test of ranks is meaningful "
+        "(disputed)."
+    )
+    assert report.actions[:2] == (
+        "Say that a test of means treats the scores of RBP(p=0.2)@30 as interval-scaled, or report the test "
+        "of ranks, which may have less power.",
+        "Say that the test treats the scores of AP@30 as interval-scaled (means) or ordinal (ranks).",
     )
 
 

@@ -75,8 +75,8 @@ def test_topics_that_detect_no_possible_difference() -> None:
     """By P@1, the paired t-test detects a difference of 1.003, but scores are from 0 to 1."""
     report = audited("topics", subject("P@1"), {"draws": 20, "sizes": [2]})
     assert (
-        "P@1: a paired t-test on 4 topics at alpha 0.05 detects no possible true difference with power 0.8."
-        in (report.verdict)
+        "P@1: a paired t-test on 4 topics at alpha 0.05 detects no possible true difference with power 0.8 "
+        "(a single test, at the spread pooled over all pairs of these runs)." in report.verdict
     )
     assert report.warnings[-1].endswith(
         "that a paired t-test at alpha 0.05 (a single test) detects with power 0.8 exceeds the range of the "
@@ -116,8 +116,12 @@ def test_runs_that_lose_equally_many_ranks() -> None:
     report = audited("leave_one_run_out", subject_of(qrels, runs, "P@1"))
     assert titles_of(report)[0] == "When left out, a run loses up to 2 of 3 ranks (a and 2 others by P@1)"
     assert "at most 100.0% (a and 2 others) for a run that is left out" in " ".join(report.verdict)
+    assert (
+        "Invite runs that retrieve different documents. The most that a single run contributes, and no "
+        "other, is 4 judged documents (a and 2 others, depth 1 or 2)." in report.actions
+    )
     assert titles_of(report)[2] == (
-        "A run alone contributes up to 4 judged documents (a and 2 others, depth 1)"
+        "A run alone contributes up to 4 judged documents (a and 2 others, depth 1 or 2)"
     )
 
 

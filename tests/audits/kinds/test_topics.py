@@ -65,9 +65,30 @@ class TestSwaps:
             ("P@10", 0.1, 8, None, None, None, 0.0),
         )
         assert report.numbers["lasting(P@10)"] == 0.1
-        assert (
-            "a difference of means of 0.1 or more is estimated to be reversed by at most" in report.verdict[0]
+        assert report.verdict[0] == (
+            "P@10: with 8 topics, among these runs, pairs in each bin of observed differences from 0.1 up "
+            "are estimated to be reversed by at most 5% of other sets of 8 topics (mean of the bin, "
+            "extrapolated)."
         )
+        # No rate is too high below 0.1, where there are no differences.
+        assert report.actions[0] == "Test every difference with a paired test."
+
+    def test_smallest_bin_is_named_if_no_difference_is_often_reversed(self) -> None:
+        """All differences are 0.1; here their counts are moved to the first bin."""
+        subject = subject_with_precisions({str(n): [n / 10 + 0.1, n / 10] for n in range(8)})
+        trials = trials_of("topics", subject, FEW)
+        for trial in trials.values():
+            for entry in trial.get("draw", {}).get("P@10", []):
+                entry["compared"].insert(0, entry["compared"].pop(10))
+        report = reported("topics", subject, FEW, trials)
+        assert (
+            "pairs in every bin of observed differences, the smallest (0 to 0.01) included, are estimated to "
+            "be reversed by at most 5% of other sets of 8 topics" in report.verdict[0]
+        )
+        assert report.plots[0].title == (
+            "With 8 topics, all bins of differences by P@10 have a mean extrapolated swap rate of at most 5%"
+        )
+        assert report.actions[0] == "Test every difference with a paired test."
 
     def test_given_sizes_are_used(self) -> None:
         results = trials_of("topics", small_subject("AP"), {"sizes": [2, 4], **FEW})

@@ -267,7 +267,10 @@ class TestInvalidInput:
         Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
         Path("twin.txt").write_text(Path("ant-a.txt").read_text())
         data = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
-        assert data["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
+        assert data["report"]["verdict"] == [
+            "AP: tau is undefined at every step: all runs have the same score under the remaining or under "
+            "all judgments."
+        ]
         assert data["report"]["numbers"]["tau(AP)@50"] is None
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
         assert shown.count("undefined: tau of AP at step 50 (100.0% of the judgments): all runs") == 1

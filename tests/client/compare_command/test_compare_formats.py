@@ -25,7 +25,8 @@ class TestFormats:
             "exact: all 4,096 assignments of signs",
             "4 tests (2 pairs, 2 measures)",
             "Runs that share a letter are not significantly different (step-down max-T test, alpha 0.05).",
-            "best run, with 95% confidence.",
+            "best.txt has the highest true mean by RR of these 3 runs, with 95% confidence (multiple "
+            "comparisons with the best, this measure alone).",
             "Groups and best set: multiple comparisons with the best (alpha 0.05) from the step-down max-T",
         ):
             assert part in printed, part

@@ -121,6 +121,8 @@ class TestFormats:
             "equal within 0.05",
             "better: the difference is significantly above 0",
             "Verdicts: one-sided t-tests at 0.05, without correction for 2 verdicts.",
+            "With no direction fixed beforehand, better and worse together have level 0.1 (2 alpha). They "
+            "may differ from the two-sided verdicts above, which may be corrected.",
             "(Student's t with 11 degrees of freedom)",
         ):
             assert part in printed, part

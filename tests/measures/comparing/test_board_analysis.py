@@ -70,7 +70,7 @@ def test_weak_scale_has_a_warning() -> None:
     [result] = analyse([make_scores([0, 1])], scales=["neither"], replicates=50)
     assert result.warnings == (
         "the max-T test needs an interval scale, "
-        "but the measure has neither an interval nor an ordinal scale",
+        "but the measure has neither an interval nor an ordinal scale (disputed: Sakai 2020; Moffat 2022)",
     )
 
 

@@ -317,7 +317,8 @@ class TestDegenerate:
 
     def test_weak_scale_has_a_warning(self) -> None:
         assert max_t(made([0, 1]), scale="ordinal", replicates=9).warnings == (
-            "the max-T test needs an interval scale, but the measure has an ordinal scale",
+            "the max-T test needs an interval scale, but the measure has an ordinal scale "
+            "(disputed: Sakai 2020; Moffat 2022)",
         )
 
     def test_difference_above_the_tolerance_is_not_a_rounding_error(self) -> None:

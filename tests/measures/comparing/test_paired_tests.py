@@ -258,7 +258,8 @@ def test_least_p_is_attained_and_is_a_lower_bound() -> None:
 
 def test_mean_of_a_weaker_scale_has_a_warning() -> None:
     assert t_test(X, Y, scale="ordinal").warnings == (
-        "the t-test needs an interval scale, but the measure has an ordinal scale",
+        "the t-test needs an interval scale, but the measure has an ordinal scale "
+        "(disputed: Sakai 2020; Moffat 2022)",
     )
     assert wilcoxon(X, Y, scale="neither").warnings
     assert not sign_test(X, Y, scale="neither").warnings

@@ -372,8 +372,11 @@ def _fairness_sentence(about: SubjectSummary, row: FairnessRow, group: str, *, h
     """Return a sentence on the effect on runs from outside the pool, by one measure."""
     if row.tau is None:
         return f"{row.measure}: undefined because all runs have the same score."
+    limit = max(1.0, FAIR * len(about.runs))
     verdict = (
-        f"{_fairness(len(about.runs), row)} to {group}s from outside the pool by the convention of Cupel. "
+        f"{_fairness(len(about.runs), row)} to {group}s from outside the pool that resemble the given ones, "
+        f"by the convention of Cupel (fair: at most {limit:g} {'rank' if limit == 1 else 'ranks'} lost and "
+        f"tau at least {STRONG} whichever {group} is left out; untested). "
         if has_verdict
         else ""
     )

@@ -132,10 +132,9 @@ def advise(
             "unjudged share of the first documents of new runs."
         )
     if any(row.judged for row in contributions):
-        most = max(contributions, key=lambda row: row.judged)
         yield (
-            f"Invite {group}s that retrieve different documents. {most.left} alone contributes "
-            f"{most.judged} judged documents at depth {most.depth}."
+            f"Invite {group}s that retrieve different documents. The most that a single {group} contributes, "
+            f"and no other, is {_most_contributed(contributions)}."
         )
 
 
@@ -201,9 +200,16 @@ def _contributions_title(contributions: Sequence[ContributionRow], group: str) -
     most = max(contributions, key=lambda row: row.judged, default=None)
     if most is None or not most.judged:
         return f"No {group} alone contributes a judged document"
-    tied = dict.fromkeys(row.left for row in contributions if row.judged == most.judged)
-    documents = "document" if most.judged == 1 else "documents"
-    return (
-        f"A {group} alone contributes up to {most.judged} judged {documents} ({name_tied([*tied])}, depth "
-        f"{most.depth})"
-    )
+    return f"A {group} alone contributes up to {_most_contributed(contributions)}"
+
+
+def _most_contributed(contributions: Sequence[ContributionRow]) -> str:
+    """Return the largest number of judged documents that one group alone contributes.
+
+    An example is "7 judged documents (run2 and 1 other, depth 5 or 10)".
+    """
+    most = max(row.judged for row in contributions)
+    tied = [row for row in contributions if row.judged == most]
+    depths = " or ".join(str(depth) for depth in sorted({row.depth for row in tied}))
+    names = name_tied([*dict.fromkeys(row.left for row in tied)])
+    return f"{most} judged {'document' if most == 1 else 'documents'} ({names}, depth {depths})"

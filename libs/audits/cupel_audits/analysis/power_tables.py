@@ -169,16 +169,22 @@ def power_title(powers: Sequence[tuple[float | None, str]], alpha: float, what: 
 
     powers: the power of each measure in percent, with its name.
 
-    An example is "40.0% of the pairs differ significantly at alpha 0.05 by AP, 20.0% by P@10".
+    An example is "40.0% of the pairs differ significantly by AP, 20.0% by P@10 (paired bootstrap test, alpha
+    0.05, uncorrected)".
     """
     defined = sorted(((percent, name) for percent, name in powers if percent is not None), reverse=True)
     if not defined:
         return "The power is undefined for every measure"
-    what = f"{what} below {alpha:g}" if what else f"of the pairs differ significantly at alpha {alpha:g}"
+    what = f"{what} below {alpha:g}" if what else "of the pairs differ significantly"
     high, low = defined[0][0], defined[-1][0]
     most, fewest = ([name for percent, name in defined if percent == end] for end in (high, low))
     lowest = "" if low == high else f", {low:.1f}% by {name_some(fewest, 'measures')}"
-    return f"{high:.1f}% {what} by {name_some(most, 'measures')}{lowest}"
+    return f"{high:.1f}% {what} by {name_some(most, 'measures')}{lowest} ({describe_test(alpha)})"
+
+
+def describe_test(alpha: float) -> str:
+    """Return the test that decides which pairs of runs differ significantly."""
+    return f"paired bootstrap test, alpha {alpha:g}, uncorrected"
 
 
 def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
@@ -189,7 +195,7 @@ def _levels_title(levels: Sequence[PowerLevelRow]) -> str:
     low, high = min(of_first, key=lambda row: row.alpha), max(of_first, key=lambda row: row.alpha)
     return (
         f"By {low.measure}, {low.percent:.1f}% of the pairs differ significantly at alpha {low.alpha:g}, and "
-        f"{high.percent:.1f}% at {high.alpha:g}"
+        f"{high.percent:.1f}% at {high.alpha:g} (paired bootstrap test, uncorrected)"
     )
 
 
@@ -210,9 +216,12 @@ def _designs_title(designs: Sequence[DesignRow], alpha: float, power: float) -> 
     return f"{most} topics detect {difference} (paired t-test, alpha {alpha:g}, power {power:g})"
 
 
-def _describe_required(required: float, smallest: float | None) -> str:
+def _describe_required(required: float, smallest: float | None, alpha: float, topics: int) -> str:
     """Return advice on which differences of means are, or may be, significant."""
-    expected = f"differences of means from about {required:.3f} are expected to be significant"
+    expected = (
+        f"differences of means from about {required:.3f} are expected to be significant by the uncorrected "
+        f"paired bootstrap test at alpha {alpha:g}, for these runs and {topics} topics"
+    )
     if smallest is None or smallest >= required:
         return f"{expected}. Test the pair and report p."
     return f"{expected}; smaller ones, from {smallest:.3f} here, may be. Test the pair and report p."
@@ -224,12 +233,17 @@ NOT_BY_POWER_ALONE = (
 )
 
 
-def advise(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow]) -> Iterator[str]:
+def advise(
+    rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], *, alpha: float, topics: int
+) -> Iterator[str]:
     """Yield what to do about differences that the topics cannot show."""
     for row in rows:
         if row.required is not None:
-            yield f"{row.measure}: {_describe_required(row.required, row.smallest)}"
+            yield f"{row.measure}: {_describe_required(row.required, row.smallest, alpha, topics)}"
     if any(row.detectable is not None for row in rows):
-        yield "Choose the number of topics of a new collection by the table of detectable differences."
+        yield (
+            "Choose the number of topics of a new collection by the table of detectable differences, for a "
+            "single test, if runs vary as here; several comparisons need more."
+        )
     if any(row.low is not None and row.high is not None and row.low <= 0 <= row.high for row in agreement):
         yield NOT_BY_POWER_ALONE

@@ -62,12 +62,14 @@ class Axis:
 
     column: the table column that contains the steps. describe: returns a description of a step, such as
     "a pool of depth 5", from the step and the share of the judgments left. falling: True if the steps
-    decrease from all judgments, False if they increase.
+    decrease from all judgments, False if they increase. compared: "runs", or "removed runs" if tau is
+    computed over these only.
     """
 
     column: Column
     describe: Callable[[float, float], str]
     falling: bool
+    compared: str = "runs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +126,7 @@ def report(
     ranks = _ranks(about, axis, steps, trials)
     return AuditReport(
         verdict=(
-            *(_verdict(axis, points, measure) for measure in about.measures),
+            *(_verdict(axis, points, measure, len(trials)) for measure in about.measures),
             *([f"{STRONG_IN_PAIRS}."] if any(point.tau.mean is not None for point in points) else ()),
         ),
         numbers=_numbers(points),
@@ -216,73 +218,116 @@ def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The steps at which tau of one measure is defined.
+    """How far tau of one measure is at least STRONG.
 
-    defined: all of them, in the direction of the axis. strong: those before the first one at which the mean
-    of tau is below STRONG.
+    points: all steps of the measure. defined: those with a defined tau. strong: those before the first step
+    at which tau is undefined or below STRONG. repeats: the number of repeats.
     """
 
+    points: Sequence[CurvePoint]
     defined: Sequence[CurvePoint]
     strong: Sequence[CurvePoint]
+    repeats: int
 
     @classmethod
-    def of(cls, points: Sequence[CurvePoint], measure: str) -> "Reach":
+    def of(cls, points: Sequence[CurvePoint], measure: str, repeats: int) -> "Reach":
         """Find the steps of a measure; points are in the direction of the axis."""
-        defined = [point for point in points if point.measure == measure and point.tau.mean is not None]
-        strong = list(takewhile(lambda point: (point.tau.mean or 0.0) >= STRONG, defined))
-        return cls(defined, strong)
+        same = [point for point in points if point.measure == measure]
+        defined = [point for point in same if point.tau.mean is not None]
+        return cls(same, defined, list(takewhile(_is_strong, same)), repeats)
+
+    @property
+    def is_untested(self) -> bool:
+        """Return whether no step removed a judgment."""
+        return all(point.kept == 1 for point in self.points)
 
     @property
     def falls_below(self) -> bool:
         """Return whether tau is at least STRONG at first, and smaller later."""
-        return 0 < len(self.strong) < len(self.defined)
+        return bool(self.strong) and not all(map(_is_strong, self.defined))
+
+    @property
+    def is_low_at_first(self) -> bool:
+        """Return whether tau is defined at the first step and below STRONG."""
+        return self.points[:1] == self.defined[:1] and not self.strong
 
     def describe(self, axis: Axis) -> str:
         """Return a clause on the last step before tau first falls below STRONG."""
         if not self.defined:
             return "tau is undefined"
+        if self.is_untested:
+            return "no judgment was removed at any step, so nothing was tested"
         tau = self._name_tau()
+        if all(map(_is_strong, self.defined)):
+            return f"{tau} is at least {STRONG} at every step{self._count_defined()}{_note(self.defined)}"
         if not self.strong:
-            return f"{tau} is below {STRONG} at the first step"
-        least = min(point.tau.least or 0.0 for point in self.strong)
-        note = f" (least {least:.4f})" if least < STRONG else ""
-        return f"{tau} is at least {STRONG} {self._describe_last(axis)}{note}"
+            if self.is_low_at_first:
+                return f"{tau} is below {STRONG} at the first step"
+            return f"{tau} is undefined at the first step, and below {STRONG} at a later one"
+        return f"{tau} is at least {STRONG} {self._describe_last(axis)}{_note(self.strong)}"
+
+    def _count_defined(self) -> str:
+        number, steps = len(self.defined), len(self.points)
+        return "" if number == steps else f" where it is defined ({number} of {steps})"
 
     def _describe_last(self, axis: Axis) -> str:
-        if not self.falls_below:
-            return "at every step"
         if all(point.kept == 1 for point in self.strong):
             return "with all judgments, but not at the next step"
         last = self.strong[-1]
         return f"{'down' if axis.falling else 'up'} to {axis.describe(last.step, last.kept)}"
 
     def _name_tau(self) -> str:
-        repeats = {point.tau.n for point in self.defined}
-        if max(repeats) == 1:
+        if self.repeats == 1:
             return "tau"
-        return f"mean tau over {'' if len(repeats) == 1 else 'up to '}{max(repeats)} repeats"
+        most = max(point.tau.n for point in self.defined)
+        is_same = all(point.tau.n == self.repeats for point in self.defined)
+        return f"mean tau over {'' if is_same else 'up to '}{most} repeat{'s' * (most > 1)}"
+
+    def describe_end(self, axis: Axis) -> str:
+        """Return a clause on tau at the last step where it is defined.
+
+        Repeats with an undefined tau are not in the mean, so they are counted.
+        """
+        last = self.defined[-1]
+        tau = f"with {axis.describe(last.step, last.kept)} it is {last.tau.mean:.2f}"
+        if last.tau.n == self.repeats:
+            return tau
+        others = f"in the others all {axis.compared} have the same score"
+        return f"{tau} ({last.tau.n} of {self.repeats} repeats; {others})"
 
 
-def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
+def _is_strong(point: CurvePoint) -> bool:
+    return point.tau.mean is not None and point.tau.mean >= STRONG
+
+
+def _note(points: Sequence[CurvePoint]) -> str:
+    """Return the least tau of a repeat if it is below STRONG."""
+    least = min(point.tau.least or 0.0 for point in points)
+    return f" (least {least:.4f})" if least < STRONG else ""
+
+
+def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str, repeats: int) -> str:
     """Return a sentence on the last step before tau of a measure falls below STRONG."""
-    reach = Reach.of(points, measure)
+    reach = Reach.of(points, measure, repeats)
     if not reach.defined:
-        return f"{measure}: tau is undefined because all runs have the same score."
-    last = reach.defined[-1]
-    return (
-        f"{measure}: {reach.describe(axis)}; with {axis.describe(last.step, last.kept)} it is "
-        f"{last.tau.mean:.2f}."
-    )
+        few = "" if axis.compared == "runs" else f"there are too few {axis.compared}, or "
+        return (
+            f"{measure}: tau is undefined at every step: {few}all {axis.compared} have the same score under "
+            "the remaining or under all judgments."
+        )
+    if reach.is_untested:
+        return f"{measure}: {reach.describe(axis)}."
+    return f"{measure}: {reach.describe(axis)}; {reach.describe_end(axis)}."
 
 
-def _tau_title(axis: Axis, points: Sequence[CurvePoint]) -> str:
+def _tau_title(axis: Axis, points: Sequence[CurvePoint], repeats: int) -> str:
     """Return the finding of the plot of tau, by measure.
 
     The finding is how far tau is at least STRONG.
     """
     measures: dict[str, list[str]] = {}
     for measure in dict.fromkeys(point.measure for point in points):
-        measures.setdefault(Reach.of(points, measure).describe(axis), []).append(measure)
+        measures.setdefault(Reach.of(points, measure, repeats).describe(axis), []).append(measure)
     clauses = [f"{name_some(names, 'measures')}: {reach}" for reach, names in measures.items()]
     return "; ".join(clauses[:MOST_CLAUSES]) + ("; …" if len(clauses) > MOST_CLAUSES else "")
 
@@ -338,7 +383,7 @@ def _plots(
         Plot.curve(
             POINTS.with_columns("step", axis.column),
             "tau",
-            title=_tau_title(axis, points),
+            title=_tau_title(axis, points, repeats),
             caption=f"{mean if repeats > 1 else tau}.",
             x=axis.column.name,
             y="mean",

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cupel_audits.analysis.power_tables import NOT_BY_POWER_ALONE, power_title
+from cupel_audits.analysis.power_tables import NOT_BY_POWER_ALONE, describe_test, power_title
 from cupel_audits.declarations import Audit, AuditError
 from cupel_audits.kinds.discriminative_power import DiscriminativePower
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, name_some
@@ -191,9 +191,10 @@ def _verdict(
     if most.significant > fewest.significant:
         yield (
             f"Of {most.pairs} pairs of runs of {collections} collections, {most.significant} "
-            f"({most.percent:.2f}%) differ significantly by {_name_tied(rows, most)}, the highest number, "
-            f"and {fewest.significant} ({fewest.percent:.2f}%) by {_name_tied(rows, fewest)}, the lowest."
-            f"{_describe_interval(differences, most.measure, fewest.measure)}"
+            f"({most.percent:.2f}%) differ significantly ({describe_test(alpha)}) by "
+            f"{_name_tied(rows, most)}, the highest number, and {fewest.significant} ({fewest.percent:.2f}%) "
+            f"by {_name_tied(rows, fewest)}, the lowest."
+            f"{_describe_intervals(differences, _tied(rows, most), _tied(rows, fewest))}"
         )
     for row_ in ranked:
         yield (
@@ -213,7 +214,23 @@ def _title(rows: Sequence[CombinedPowerRow], collections: int, alpha: float) -> 
 
 def _name_tied(rows: Sequence[CombinedPowerRow], row: CombinedPowerRow) -> str:
     """Return the measures of the rows with as many significant pairs as `row`."""
-    return name_some([other.measure for other in rows if other.significant == row.significant], "measures")
+    return name_some(_tied(rows, row), "measures")
+
+
+def _tied(rows: Sequence[CombinedPowerRow], row: CombinedPowerRow) -> list[str]:
+    return [other.measure for other in rows if other.significant == row.significant]
+
+
+def _describe_intervals(
+    differences: Sequence[CombinedDifferenceRow], most: Sequence[str], fewest: Sequence[str]
+) -> str:
+    """Return a sentence on the difference of the highest and the lowest power.
+
+    If measures are tied, no pair of them is singled out.
+    """
+    if len(most) == len(fewest) == 1:
+        return _describe_interval(differences, most[0], fewest[0])
+    return f" Intervals of the differences are in the table `{DIFFERENCES.name}`."
 
 
 def _describe_interval(differences: Sequence[CombinedDifferenceRow], most: str, fewest: str) -> str:

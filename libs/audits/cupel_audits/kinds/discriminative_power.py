@@ -21,6 +21,7 @@ from cupel_audits.analysis.power_tables import (
     PowerLevelRow,
     PowerRow,
     advise,
+    describe_test,
     draw_plots,
 )
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
@@ -218,7 +219,7 @@ class DiscriminativePower(OverTopics):
                 alpha=self.alpha,
                 power=self.power,
             ),
-            actions=tuple(advise(rows, agreement)),
+            actions=tuple(advise(rows, agreement, alpha=self.alpha, topics=len(about.topics))),
             reading=READING,
             undefined=tuple(_undefined(results)),
             warnings=(
@@ -261,9 +262,9 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
     if most.significant != fewest.significant:
         yield (
             f"Of {most.pairs} pairs of runs, {most.significant} ({most.percent:.2f}%) differ significantly "
-            f"by {_name_tied(rows, most)}, the highest number, and {fewest.significant} "
-            f"({fewest.percent:.2f}%) by {_name_tied(rows, fewest)}, the lowest."
-            f"{_describe_interval(agreement, most.measure, fewest.measure)}"
+            f"({describe_test(alpha)}) by {_name_tied(rows, most)}, the highest number, and "
+            f"{fewest.significant} ({fewest.percent:.2f}%) by {_name_tied(rows, fewest)}, the lowest."
+            f"{_describe_intervals(agreement, _tied(rows, most), _tied(rows, fewest))}"
         )
     for row in ranked:
         yield (
@@ -275,7 +276,21 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
 
 def _name_tied(rows: Sequence[PowerRow], row: PowerRow) -> str:
     """Return the measures of the rows with as many significant pairs as `row`."""
-    return name_some([other.measure for other in rows if other.significant == row.significant], "measures")
+    return name_some(_tied(rows, row), "measures")
+
+
+def _tied(rows: Sequence[PowerRow], row: PowerRow) -> list[str]:
+    return [other.measure for other in rows if other.significant == row.significant]
+
+
+def _describe_intervals(agreement: Sequence[AgreementRow], most: Sequence[str], fewest: Sequence[str]) -> str:
+    """Return a sentence on the difference of the highest and the lowest power.
+
+    If measures are tied, no pair of them is singled out.
+    """
+    if len(most) == len(fewest) == 1:
+        return _describe_interval(agreement, most[0], fewest[0])
+    return f" Intervals of the differences are in the table `{AGREEMENT.name}`."
 
 
 def _describe_interval(agreement: Sequence[AgreementRow], most: str, fewest: str) -> str:

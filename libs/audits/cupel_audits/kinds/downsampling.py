@@ -12,7 +12,7 @@ import numpy as np
 from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.run_orders import STRONG, compare_orders, tau_ap_by_measure
-from cupel_audits.analysis.sample_curves import SampleStep, SampleTrial
+from cupel_audits.analysis.sample_curves import Reach, SampleStep, SampleTrial
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Column
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -44,6 +44,7 @@ ACTIONS = (
     "Run `cupel audit pool_depth` to see what a shallower pool would change, because judgments are rarely "
     "missing at random.",
 )
+REPORT_FALL = "If fewer documents are judged, report how far it falls."
 Repeats = Annotated[int, whole_number()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
 
@@ -147,19 +148,32 @@ class Downsampling(Audit):
 def advise_share(
     about: SubjectSummary, percents: Sequence[float], trials: Sequence[SampleTrial]
 ) -> Iterator[str]:
-    """Yield the shares to judge, for the measures whose mean tau falls below STRONG."""
-    points = sample_curves.points_of(about, KEPT, percents, trials)
-    reaches = {measure: sample_curves.Reach.of(points, measure) for measure in about.measures}
+    """Yield down to which share of the judgments the mean tau of each measure is at least STRONG.
+
+    Measures whose mean tau is high or undefined at every step are left out, and so are steps with all
+    judgments.
+    """
+    points = [point for point in sample_curves.points_of(about, KEPT, percents, trials) if point.kept < 1]
+    reaches = {measure: Reach.of(points, measure, len(trials)) for measure in about.measures}
     shares = [
         f"{reach.strong[-1].kept:.1%} for {measure}"
         for measure, reach in reaches.items()
         if reach.falls_below
     ]
-    if shares:
-        yield (
-            f"To keep the mean tau at {STRONG} or more, judge at least these shares of the documents: "
-            f"{', '.join(shares)}. Otherwise report how much it falls."
-        )
+    low = [measure for measure, reach in reaches.items() if reach.defined and not reach.strong]
+    if not shares and not low:
+        return
+    is_defined = all(reaches[measure].is_low_at_first for measure in low)
+    tau = "In random samples of these judgments, mean tau with the order of these runs"
+    at_first = (
+        f"below {STRONG}{'' if is_defined else ' or undefined'} already at the largest share tried "
+        f"({points[0].kept:.1%}) for {', '.join(low)}"
+    )
+    if not shares:
+        yield f"{tau} is {at_first}. {REPORT_FALL}"
+        return
+    below = f" It is {at_first}." if low else ""
+    yield f"{tau} stays at {STRONG} or more down to: {', '.join(shares)}.{below} {REPORT_FALL}"
 
 
 def _aspects_of(text: str, aspects: Sequence[str]) -> set[str]:

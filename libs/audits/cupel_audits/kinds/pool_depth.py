@@ -171,8 +171,9 @@ def _advice(points: Sequence[CurvePoint], deepest: int) -> str:
     shallowest = _shallowest_strong(points)
     if shallowest is None or shallowest == deepest > 1:
         weak = deepest if shallowest is None else deepest - 1
+        how = f"deeper than {deepest}" if shallowest is None else f"to depth {deepest} or deeper"
         return (
-            f"Judge to depth {deepest} or deeper: at depth {weak}, tau of some measure is below {STRONG} or "
+            f"Judge {how}: at depth {weak}, tau of some measure is below {STRONG} or "
             "undefined. Set `deepest` to a greater depth to see whether the order is stable there."
         )
     return (

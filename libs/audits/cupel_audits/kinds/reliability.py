@@ -193,9 +193,9 @@ class Reliability(OverTopics):
             relative, absolute = (row for row in rows if row.measure == measure)
             yield (
                 f"{measure}: with {relative.topics} topics, E rho^2 is {_with_interval(relative)} and Phi is "
-                f"{_with_interval(absolute)} ({self.confidence:.0%} intervals). Differences between runs "
-                f"reach a reliability of {self.target:g} with {_describe_needed(relative)}, scores with "
-                f"{_describe_needed(absolute)}."
+                f"{_with_interval(absolute)} ({self.confidence:.0%} intervals). By the estimate, differences "
+                f"between runs reach a reliability of {self.target:g} with {_describe_needed(relative)}, "
+                f"scores with {_describe_needed(absolute)}."
             )
             shares = [
                 f"{row.percent:.1f}% {COMPONENT_PHRASES[row.component]}"
@@ -214,11 +214,16 @@ def _with_interval(row: ReliabilityRow) -> str:
 
 def _describe_needed(row: ReliabilityRow) -> str:
     if row.needed is None:
-        return "no number of topics (estimated variance between runs: 0)"
+        return (
+            "no number of topics (variance between runs estimated as 0 or less, set to 0; interval: "
+            f"{_needed_interval(row)})"
+        )
     return f"{row.needed} {'topic' if row.needed == 1 else 'topics'} ({_needed_interval(row)})"
 
 
 def _needed_interval(row: ReliabilityRow) -> str:
+    if row.needed_low is None:
+        return "no number of topics"
     return f"{row.needed_low} {'or more' if row.needed_high is None else f'to {row.needed_high}'}"
 
 
@@ -295,8 +300,9 @@ def _undefined(
     for row in rows:
         if row.needed is None:
             yield (
-                f"topics for {row.coefficient} of {row.measure}: the estimated variance between runs is 0, "
-                f"so no number of topics reaches {target:g}"
+                f"topics for {row.coefficient} of {row.measure}: the variance between runs is estimated as 0 "
+                f"or less and set to 0, so by the estimate no number of topics reaches {target:g} (interval: "
+                f"{_needed_interval(row)})"
             )
 
 

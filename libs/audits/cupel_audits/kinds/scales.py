@@ -44,9 +44,9 @@ RankTest = Annotated[str, Word("nemenyi, conover or kw (Kruskal-Wallis)", tuple(
 MeanTest = Annotated[str, Word("max_t or anova", tuple(MEAN_TESTS))]
 
 READING = (
-    "A rank test uses only the order of the scores of the runs on each topic, so it can be used with any "
-    "measure. A test of means is meaningful only on an interval scale, where equal differences of scores "
-    "have the same meaning everywhere. Whether a measure needs one is disputed (Sakai 2020; Moffat 2022).",
+    "A rank test uses only the order of the scores of the runs on each topic, so an ordinal scale is enough. "
+    "A test of means is meaningful only on an interval scale, where equal differences of scores have the "
+    "same meaning everywhere. Whether a test needs such a scale is disputed (Sakai 2020; Moffat 2022).",
     "Each test is meant to limit the probability of any false positive among all pairs to alpha; "
     "Conover's test does so only if no runs differ. Nemenyi's and Conover's tests assume that all runs have "
     "equal spreads, and mean ranks of two runs depend on the other runs. Conover's test finds too many "
@@ -54,7 +54,7 @@ READING = (
     "The ratio compares the two tests; it measures no error. Fewer pairs may only mean less power.",
 )
 PAPER_READING = (
-    "Kruskal-Wallis uses only the order of scores, so it can be used with any measure. It ranks the scores "
+    "Kruskal-Wallis uses only the order of scores, so an ordinal scale is enough. It ranks the scores "
     "of all topics together and so ignores that runs share topics: use it only to reproduce the paper. ANOVA "
     "uses means and squares, which are meaningful only on an interval scale, where equal differences of "
     "scores have the same meaning everywhere.",
@@ -346,10 +346,14 @@ def _measure_sentence(row: ScaleTestRow, result: ScalesResult, alpha: float) -> 
 
 
 def _caution(row: ScaleTestRow) -> str:
-    kind = "ordinal" if row.scale == "ordinal" else "neither interval nor ordinal"
+    if row.scale == "ordinal":
+        return (
+            "The scale of the measure is ordinal. If the scale is taken seriously, the test of means is not "
+            f"meaningful (disputed); {row.rank_test} uses only the order of the scores."
+        )
     return (
-        f"The scale of the measure is {kind}. If the scale is taken seriously, the test of means is not "
-        f"meaningful (disputed); {row.rank_test} uses only the order of the scores."
+        "The scale of the measure is neither interval nor ordinal. If the scale is taken seriously, neither "
+        "a test of means nor a test of ranks is meaningful (disputed)."
     )
 
 
@@ -491,10 +495,16 @@ def _with_finding(plot: Plot, rows: Sequence[ScaleTestRow]) -> Plot:
 
 def _advice(rows: Sequence[ScaleTestRow]) -> Iterator[str]:
     """Yield which test to report."""
-    not_interval = [row.measure for row in rows if row.scale not in ("interval", "count")]
-    if not_interval:
+    ordinal = [row.measure for row in rows if row.scale == "ordinal"]
+    neither = [row.measure for row in rows if row.scale not in ("ordinal", "interval", "count")]
+    if ordinal:
         yield (
-            f"Say that a test of means treats the scores of {name_some(not_interval, 'measures')} as "
+            f"Say that a test of means treats the scores of {name_some(ordinal, 'measures')} as "
             "interval-scaled, or report the test of ranks, which may have less power."
+        )
+    if neither:
+        yield (
+            f"Say that the test treats the scores of {name_some(neither, 'measures')} as interval-scaled "
+            "(means) or ordinal (ranks)."
         )
     yield "State alpha, the test and the number of all pairs with every count of pairs that differ."

@@ -124,7 +124,7 @@ class UnlabelledSystems(Audit):
 
     def report(self, about: SubjectSummary, results: Mapping[int, Sequence[UnlabelledStep]]) -> AuditReport:
         trials = list(results.values())
-        report = sample_curves.report(about, _axis(about), self.percents, trials, READING)
+        report = sample_curves.report(about, _axis(about, self.systems), self.percents, trials, READING)
         bias = _bias_rows(about, self.percents, trials)
         reason = "the removed runs are too few, or all of them have the same score"
         undefined = [f"{sentence.split(':')[0]}: {reason}" for sentence in report.undefined]
@@ -143,9 +143,12 @@ class UnlabelledSystems(Audit):
         )
 
 
-def _axis(about: SubjectSummary) -> Axis:
+def _axis(about: SubjectSummary, systems: str) -> Axis:
     column = Column("percent", "runs left out of the pool, in per cent", "drawn at random")
-    return Axis(column, lambda percent, kept: _describe_step(about, percent), falling=False)
+    compared = "removed runs" if systems == "removed" else "runs"
+    return Axis(
+        column, lambda percent, kept: _describe_step(about, percent), falling=False, compared=compared
+    )
 
 
 def _describe_step(about: SubjectSummary, percent: float) -> str:

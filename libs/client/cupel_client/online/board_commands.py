@@ -240,11 +240,11 @@ def _group_number(name: str) -> int:
 def _print_analysis(board: LeaderboardResource) -> None:
     if board.analysis is not None:
         print_line(_summarise(board.analysis, board.measure))
-        for sentence in _outside_best_set(board.rows):
+        for sentence in _outside_best_set(board.rows, board.analysis.alpha or 0):
             print_line(sentence)
 
 
-def _outside_best_set(rows: Sequence[LeaderboardRowResource]) -> Iterator[str]:
+def _outside_best_set(rows: Sequence[LeaderboardRowResource], alpha: float) -> Iterator[str]:
     """Yield a sentence on submissions that only the best set excludes."""
     names = [
         row.name or row.tag
@@ -252,7 +252,7 @@ def _outside_best_set(rows: Sequence[LeaderboardRowResource]) -> Iterator[str]:
         if row.in_best_set is False and row.rank_interval is not None and row.rank_interval[0] == 1
     ]
     if names:
-        yield outside_sentence(", ".join(names), len(names), "submission")
+        yield outside_sentence(", ".join(names), len(names), "submission", alpha)
 
 
 def _summarise(analysis: LeaderboardAnalysis, measure: str) -> str:
@@ -268,7 +268,8 @@ def _summarise(analysis: LeaderboardAnalysis, measure: str) -> str:
         f"{analysis.in_best_set} of {analysis.submissions} submissions are not significantly worse than the "
         f"best; with {confidence} confidence, the best is one of them"
         if analysis.in_best_set != 1
-        else f"the first of {analysis.submissions} submissions is the best with {confidence} confidence"
+        else f"the first of {analysis.submissions} submissions has the highest true mean with "
+        f"{confidence} confidence (multiple comparisons with the best)"
     )
     summary = (
         f"By max-T tests at alpha {analysis.alpha}, {best_set}; {analysis.separable} of "

@@ -67,6 +67,7 @@ def undefined_reason(*scores: Floats) -> str | None:
 
 
 NEEDS_INTERVAL = "needs an interval scale"
+DISPUTED = "(disputed: Sakai 2020; Moffat 2022)"
 
 
 def is_scale_note(warning: str) -> bool:
@@ -82,7 +83,7 @@ def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
     if "mean" in OPERATIONS[scale]:
         return ()
     actual = "an ordinal scale" if scale == "ordinal" else "neither an interval nor an ordinal scale"
-    return (f"{method} {NEEDS_INTERVAL}, but the measure has {actual}",)
+    return (f"{method} {NEEDS_INTERVAL}, but the measure has {actual} {DISPUTED}",)
 
 
 def mean(values: Floats) -> Floats:

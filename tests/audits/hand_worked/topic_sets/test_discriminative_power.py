@@ -160,10 +160,13 @@ def test_report_equals_an_independent_bootstrap() -> None:
         },
         tables=expected_tables(levels, required),
         titles=[
-            "66.7% of the pairs differ significantly at alpha 0.1 by P@4 and AP@4",
-            f"By P@4, {few:.1f}% of the pairs differ significantly at alpha 0.001, and {many:.1f}% at 0.2",
+            "66.7% of the pairs differ significantly by P@4 and AP@4 (paired bootstrap test, alpha 0.1, "
+            "uncorrected)",
+            f"By P@4, {few:.1f}% of the pairs differ significantly at alpha 0.001, and {many:.1f}% at 0.2 "
+            "(paired bootstrap test, uncorrected)",
             f"20 topics detect a true difference of {detectable_difference(20):.3g} by P@4 (paired t-test, "
             "alpha 0.1, power 0.8)",
-            "66.7% of the pairs have an ASL below 0.1 by P@4 and AP@4",
+            "66.7% of the pairs have an ASL below 0.1 by P@4 and AP@4 (paired bootstrap test, alpha 0.1, "
+            "uncorrected)",
         ],
     )

@@ -76,8 +76,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         report,
         verdict=[
             f"P@4: with 4 topics, E rho^2 is 0.889 ({low:.3f} to {high:.3f}) and Phi is 0.762 "
-            f"({phi_low:.3f} to {phi_high:.3f}) (95% intervals). Differences between runs reach a "
-            f"reliability of 0.95 with 10 topics ({least} to {most}), scores with 24 topics "
+            f"({phi_low:.3f} to {phi_high:.3f}) (95% intervals). By the estimate, differences between "
+            f"runs reach a reliability of 0.95 with 10 topics ({least} to {most}), scores with 24 topics "
             f"({phi_least} to {phi_most}).",
             "P@4: of the variance of a score, 44.4% is between runs, 33.3% between topics, 22.2% residual.",
         ],
@@ -166,9 +166,31 @@ def test_runs_without_variance_between_them_reach_no_target() -> None:
     }
     report = audited("reliability", subject_of(QRELS, runs, "P@4"))
     assert report.numbers["erho2(P@4)"] == report.numbers["phi(P@4)"] == 0
-    none = "no number of topics (estimated variance between runs: 0)"
-    assert f"reach a reliability of 0.95 with {none}, scores with {none}." in report.verdict[0]
-    assert report.undefined[0] == (
-        "topics for E rho^2 of P@4: the estimated variance between runs is 0, so no number of topics reaches "
-        "0.95"
+    none = (
+        "no number of topics (variance between runs estimated as 0 or less, set to 0; interval: no number of "
+        "topics)"
     )
+    assert (
+        f"By the estimate, differences between runs reach a reliability of 0.95 with {none}, scores with "
+        f"{none}." in report.verdict[0]
+    )
+    assert report.undefined[0] == (
+        "topics for E rho^2 of P@4: the variance between runs is estimated as 0 or less and set to 0, so by "
+        "the estimate no number of topics reaches 0.95 (interval: no number of topics)"
+    )
+
+
+def test_interval_is_given_if_the_estimated_variance_between_runs_is_0() -> None:
+    """Run a scores 1 on three topics and run b on two, so the mean square of runs is below the residual."""
+    topics = {"a": "123", "b": "45"}
+    runs = {
+        name: {topic: ranked(*(RELEVANT if topic in best else OTHER)) for topic in "12345"}
+        for name, best in topics.items()
+    }
+    grades = {topic: dict.fromkeys(RELEVANT, 1) for topic in "12345"}
+    report = audited("reliability", subject_of(qrels_of(grades), runs, "P@4"))
+    relative, absolute = (row["needed_low"] for row in report.table("measures").records())
+    none = "no number of topics (variance between runs estimated as 0 or less, set to 0; interval:"
+    assert isinstance(relative, int)
+    assert isinstance(absolute, int)
+    assert f"with {none} {relative} or more), scores with {none} {absolute} or more)." in report.verdict[0]

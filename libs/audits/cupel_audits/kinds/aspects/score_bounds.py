@@ -303,8 +303,8 @@ def _advice(summary: Sequence[BoundSummaryRow]) -> Iterator[str]:
     """Yield what to do about topics with low bounds."""
     if any(row.low for row in summary):
         yield (
-            "Do not compare averages over aspects between topics or collections: the best rankings found "
-            "score differently. The bound of TOMA is 1."
+            "Do not compare averages over aspects between topics or collections: the best ranking found "
+            f"scores below {LOW} on some topics."
         )
 
 

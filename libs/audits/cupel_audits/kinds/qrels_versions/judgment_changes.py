@@ -19,11 +19,12 @@ MOST_LABELS = 1000
 """Scales with more labels are not compared, because the confusion matrix would be too large."""
 SUBTOPICS = "subtopics"
 """Aspect name of judgments by subtopic, which are compared with the labels relevant and not relevant."""
+UNITS = "pairs of a topic and a document; for subtopics, also of a subtopic"
 Labels = Mapping[Any, int]
 READING = (
     "kappa (Cohen's, with linear weights) and alpha (Krippendorff's, ordinal) are 1 for full agreement and 0 "
     "for the agreement expected by chance. An alpha below 0.67 is usually considered too low to draw "
-    "conclusions. Both use only documents that are judged in both versions.",
+    "conclusions. Both use only judgments that both versions have.",
     "Neither of two assessors is the ground truth. To validate an automatic judge against human judgments, "
     "the order of runs matters more than single labels.",
 )
@@ -58,9 +59,9 @@ class JudgmentsResult(TypedDict):
 
 
 AspectCell = Annotated[str, Heading("aspect")]
-ChangedCell = Annotated[int, Heading("changed", "documents with different labels")]
-RemovedCell = Annotated[int, Heading("removed", "documents that are judged in the first version only")]
-AddedCell = Annotated[int, Heading("added", "documents that are judged in the second version only")]
+ChangedCell = Annotated[int, Heading("changed", "judgments with different labels")]
+RemovedCell = Annotated[int, Heading("removed", "judgments in the first version only")]
+AddedCell = Annotated[int, Heading("added", "judgments in the second version only")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +69,8 @@ class AgreementByAspectRow:
     """The agreement of the two versions on one aspect."""
 
     aspect: AspectCell
-    pairs: Annotated[int, Heading("judged in both", "pairs of a topic and a document")]
-    same: Annotated[float | None, Heading("same label", "share of the documents judged in both")]
+    pairs: Annotated[int, Heading("judged in both", UNITS)]
+    same: Annotated[float | None, Heading("same label", "share of those judged in both")]
     kappa: Annotated[float | None, Heading("kappa", "Cohen's, with linear weights")]
     alpha: Annotated[float | None, Heading("alpha", "Krippendorff's, ordinal")]
     changed: ChangedCell
@@ -84,8 +85,8 @@ class ConfusionRow:
     aspect: AspectCell
     first: Annotated[str, Heading("label in the first version")]
     second: Annotated[str, Heading("label in the second version")]
-    pairs: Annotated[int, Heading("documents")]
-    share: Annotated[float, Heading("share", "of the documents judged in both")]
+    pairs: Annotated[int, Heading("judgments", UNITS)]
+    share: Annotated[float, Heading("share", "of the judgments that both versions have")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ class TopicChangesRow:
 
     aspect: AspectCell
     topic: Annotated[str, Heading("topic")]
-    same: Annotated[int, Heading("same", "documents with the same label")]
+    same: Annotated[int, Heading("same", "judgments with the same label")]
     changed: ChangedCell
     removed: RemovedCell
     added: AddedCell
@@ -283,12 +284,25 @@ def _numbers(rows: Sequence[AgreementByAspectRow]) -> dict[str, float | int | No
 def _sentence(about: SubjectSummary, row: AgreementByAspectRow) -> str:
     only = f"judgments in {about.qrels} only: {row.removed}, in {about.other} only: {row.added}"
     if row.same is None:
-        return f"{row.aspect}: no document is judged in both versions; {only}."
+        return f"{row.aspect}: {_none_in_both(row.aspect)}; {only}."
     beyond_chance = "" if row.kappa is None else f" (kappa {row.kappa:.2f}, alpha {row.alpha:.2f})"
     return (
-        f"{row.aspect}: {100 * row.same:.1f}% of the {row.pairs} documents judged in both versions have the "
-        f"same label{beyond_chance}; {row.changed} have different labels; {only}."
+        f"{row.aspect}: {100 * row.same:.1f}% of the {row.pairs} {_unit(row.aspect)} have the same "
+        f"label{beyond_chance}; {row.changed} have different labels; {only}."
     )
+
+
+def _unit(aspect: str) -> str:
+    """Return the plural of a judgment that both versions have."""
+    if aspect == SUBTOPICS:
+        return "judgments of a document for a subtopic in both versions"
+    return "topic-document pairs judged in both versions"
+
+
+def _none_in_both(aspect: str) -> str:
+    if aspect == SUBTOPICS:
+        return "no document is judged for the same subtopic in both versions"
+    return "no document is judged in both versions"
 
 
 def _confusion_rows(changes: AspectChanges) -> Iterator[ConfusionRow]:
@@ -308,7 +322,8 @@ def _plot(rows: Sequence[AgreementByAspectRow]) -> Plot:
         CONFUSION,
         "confusion",
         title=_title(rows),
-        caption="Documents by their label in each version. Documents off the diagonal have different labels.",
+        caption="Judgments that both versions have, by their label in each version. Those off the diagonal "
+        "have different labels.",
         x="second",
         y="first",
         value="share",
@@ -319,20 +334,23 @@ def _plot(rows: Sequence[AgreementByAspectRow]) -> Plot:
 def _title(rows: Sequence[AgreementByAspectRow]) -> str:
     defined = [(row.same, row.aspect) for row in rows if row.same is not None]
     if not defined:
-        return "No document is judged in both versions"
+        return "No judgments of both versions can be compared"
     same, aspect = min(defined)
-    return f"{100 * same:.1f}% of the documents judged in both versions have the same label ({aspect})"
+    return f"{100 * same:.1f}% of the {_unit(aspect)} have the same label ({aspect})"
 
 
 def _advice(about: SubjectSummary, rows: Sequence[AgreementByAspectRow]) -> Iterator[str]:
     """Yield what to do about labels that differ."""
-    changed = [row for row in rows if row.changed]
-    if changed:
-        most = max(changed, key=lambda row: row.changed)
-        yield (
-            f"Look at the documents whose {most.aspect} label differs ({most.changed}), starting with the "
-            "topics that have most of them."
-        )
+    aspects = [row for row in rows if row.aspect != SUBTOPICS]
+    subtopics = [row for row in rows if row.aspect == SUBTOPICS]
+    most = max(aspects, key=lambda row: row.changed, default=None)
+    for row in (most, *subtopics):
+        if row is not None and row.changed:
+            judgments = "judgment" if row.changed == 1 else f"{row.changed} judgments"
+            yield (
+                f"Look at the {judgments} whose {row.aspect} label differs, starting with the topics that "
+                "have most of them."
+            )
     if any(row.removed or row.added for row in rows):
         yield (
             f"Judge the documents that only one of {about.qrels} and {about.other} contains in the other "

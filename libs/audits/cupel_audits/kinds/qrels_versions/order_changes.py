@@ -347,8 +347,8 @@ def _advice(measures: Sequence[MeasureChangesRow]) -> Iterator[str]:
     changed = [row.measure for row in measures if row.tau is None or row.tau < STRONG]
     if changed:
         yield (
-            f"Name the version of the judgments with every result by {name_some(changed, 'measures')}, and "
-            "do not compare scores under one version with scores under the other."
+            "Name the version of the judgments with every result, and never compare scores across versions; "
+            f"tau is below {STRONG} or undefined by {name_some(changed, 'measures')}."
         )
     else:
         yield "Use one version for all runs that you compare, although the orders are similar."

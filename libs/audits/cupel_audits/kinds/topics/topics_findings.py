@@ -143,11 +143,11 @@ class TopicsFindings:
 
     def _rates_title(self) -> str:
         clauses = [
-            f"{'all differences' if not least else f'differences of {least:g} or more'} by {measure}"
+            f"all bins of differences{f' from {least:g} up' if least else ''} by {measure}"
             for measure, least in self.lasting.items()
             if least is not None
         ]
-        limit = f"an extrapolated swap rate of at most {100 * self.error:g}%"
+        limit = f"a mean extrapolated swap rate of at most {100 * self.error:g}%"
         if not clauses:
             return "No lasting difference was found"
         return f"With {len(self.about.topics)} topics, {_join(clauses, ' and ')} have {limit}"
@@ -204,12 +204,8 @@ class TopicsFindings:
 
         difference: the true difference that the t-test is to detect. alpha: its significance level.
         """
-        settled = [f"{least:g} ({name})" for name, least in self.lasting.items() if least]
-        if settled:
-            yield (
-                f"Rely on a paired test for differences of means below {_join(settled, ' and ')}: for "
-                f"some of them, the extrapolated swap rate exceeds {100 * self.error:g}%."
-            )
+        if self.lasting:
+            yield f"Test every difference with a paired test{self._describe_unsettled()}."
         topics = len(self.about.topics)
         scarce = [
             f"{result['needed']} topics in total by {result['measure']}"
@@ -218,8 +214,9 @@ class TopicsFindings:
         ]
         if scarce:
             yield (
-                f"To detect a true difference of {difference:g} by a paired t-test at alpha {alpha:g} with "
-                f"power 0.8, use {_join(scarce, ', and ')}; there are {topics}."
+                f"To detect a true difference of {difference:g} by a single paired t-test at alpha {alpha:g} "
+                "with power 0.8, at the spread pooled over all pairs of these runs, use "
+                f"{_join(scarce, ', and ')}; there are {topics}."
             )
         zero = [
             (topic, result["measure"])
@@ -235,6 +232,21 @@ class TopicsFindings:
             "Do not leave topics out because a selection of them orders these runs well: a selection with "
             "all scores known may order other runs worse."
         )
+
+    def _describe_unsettled(self) -> str:
+        """Return a clause on the differences below which some extrapolated swap rate is too high."""
+        unsettled = [
+            f"{least:g} ({measure})"
+            for measure, least in self.lasting.items()
+            if least and any(self._is_high(row) for row in self.rates if row.measure == measure)
+        ]
+        if not unsettled:
+            return ""
+        below = _join(unsettled, " and ")
+        return f"; below {below}, the extrapolated swap rate of some exceeds {100 * self.error:g}%"
+
+    def _is_high(self, row: SwapRow) -> bool:
+        return row.is_extrapolated and row.fitted is not None and row.fitted > self.error
 
 
 def _join(clauses: Sequence[str], comma: str = "; ") -> str:

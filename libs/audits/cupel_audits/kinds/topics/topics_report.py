@@ -42,6 +42,8 @@ READING = (
     "all topics.",
 )
 
+ONE_TEST = "(a single test, at the spread pooled over all pairs of these runs)"
+"""The condition of numbers of topics and differences by the t-test."""
 NO_SPREAD = "the differences between runs have no variance"
 
 
@@ -73,7 +75,7 @@ def report(
             sentence
             for measure in about.measures
             for sentence in (
-                *_swap_sentences(about, measure, lasting.get(measure), error),
+                *_swap_sentences(about, measure, lasting.get(measure), _bin_width(draws, measure), error),
                 *_subset_sentences(about, measure, subsets, defined.get(measure)),
                 *_topic_sentences(about, defined.get(measure), difference, alpha),
             )
@@ -151,6 +153,11 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
     return counts
 
 
+def _bin_width(draws: Draws, measure: str) -> float:
+    """Return the width of a bin of differences, 0 if no sets were drawn."""
+    return next((entry["width"] for draw in draws for entry in draw[measure]), 0.0)
+
+
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
     """Return the difference from which on extrapolated swap rates are acceptable.
 
@@ -198,12 +205,21 @@ def _size_row(result: MeasureTopics) -> SizeRow:
     )
 
 
-def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, error: float) -> Iterator[str]:
+def _swap_sentences(
+    about: SubjectSummary, measure: str, least: float | None, width: float, error: float
+) -> Iterator[str]:
+    """Yield a sentence on the bins of differences that are rarely reversed; width: the width of a bin."""
     if least is not None:
-        size = f"a difference of means of {least:g} or more" if least else "a difference of means of any size"
+        topics = len(about.topics)
+        bins = (
+            f"each bin of observed differences from {least:g} up"
+            if least
+            else f"every bin of observed differences, the smallest (0 to {width:g}) included,"
+        )
         yield (
-            f"{measure}: with {len(about.topics)} topics, {size} is estimated to be reversed by at "
-            f"most {100 * error:g}% of other topic sets (extrapolated)."
+            f"{measure}: with {topics} topics, among these runs, pairs in {bins} are estimated to be "
+            f"reversed by at most {100 * error:g}% of other sets of {topics} topics (mean of the bin, "
+            "extrapolated)."
         )
 
 
@@ -248,11 +264,11 @@ def _topic_sentences(
         return
     test = f"{result['measure']}: a paired t-test on {len(about.topics)} topics at alpha {alpha:g} detects"
     if is_undetectable(range_of_means(result["measure"]), result["detectable"]):
-        yield f"{test} no possible true difference with power 0.8."
+        yield f"{test} no possible true difference with power 0.8 {ONE_TEST}."
     elif result["detectable"] is not None:
         needed = "more than a million" if result["needed"] is None else result["needed"]
         given = f"; a true difference of {difference:g} needs {needed} topics" if result["usual"] else ""
-        yield f"{test} a true difference of {result['detectable']:.3g} with power 0.8{given}."
+        yield f"{test} a true difference of {result['detectable']:.3g} with power 0.8{given} {ONE_TEST}."
     yield f"{result['measure']}: {_describe_topics(about, result)}."
 
 

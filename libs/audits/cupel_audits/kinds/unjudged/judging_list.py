@@ -390,7 +390,10 @@ def _advice(about: SubjectSummary, candidates: Sequence[JudgingCandidate], total
             "Download the table of documents, judge them in this order, and run the audit again: influences "
             "change with every judgment."
         )
-        yield "Until then, report the unjudged share beside the scores, or use a measure such as Bpref."
+        yield (
+            "Until then, report the unjudged share beside the scores, or use a measure such as Bpref, which "
+            "is not free of bias if judgments are missing because of the pool."
+        )
     else:
         yield (
             "No examined document alone would reduce a lead or break a tie. Other documents and combinations "

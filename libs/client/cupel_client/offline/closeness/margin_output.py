@@ -68,6 +68,7 @@ def _notes(result: MarginResult, keys: Sequence[Sequence[str]]) -> Iterator[str]
     if any(outcome.verdict == "equal within" and outcome.significant_direction for outcome in outcomes):
         yield "higher, lower: the difference is significantly above or below 0, but smaller than the margin."
     yield _method(result, outcomes)
+    yield from _describe_directions(result, outcomes)
     if result.bayes:
         yield (
             "P: posterior probability that the mean difference is in the range of the column, assuming "
@@ -96,6 +97,22 @@ def _method(result: MarginResult, outcomes: Sequence[MarginOutcome]) -> str:
         )
     corrected = "" if len(outcomes) == 1 else f", without correction for {len(outcomes)} verdicts"
     return f"Verdicts: {TESTS[result.test]}{sampling} at {result.alpha:g}{corrected}."
+
+
+def _describe_directions(result: MarginResult, outcomes: Sequence[MarginOutcome]) -> Iterator[str]:
+    """Yield a sentence on the level of both directions together if a verdict has a direction."""
+    directions = {
+        "better and worse": any(outcome.verdict in ("better", "worse") for outcome in outcomes),
+        "higher and lower": any(
+            outcome.verdict == "equal within" and outcome.significant_direction for outcome in outcomes
+        ),
+    }
+    if any(directions.values()):
+        names = ", or ".join(name for name, is_given in directions.items() if is_given)
+        yield (
+            f"With no direction fixed beforehand, {names} together have level {2 * result.alpha:g} (2 "
+            "alpha). They may differ from the two-sided verdicts above, which may be corrected."
+        )
 
 
 def _format_difference(outcome: MarginOutcome) -> str:

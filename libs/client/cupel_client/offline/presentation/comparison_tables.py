@@ -120,7 +120,11 @@ def _best_set_sentence(result: ComparisonResult, comparison: MeasureComparison) 
     names = [result.compared.systems[place] for place in comparison.best_set]
     confidence = f"with {100 * (1 - result.compared.choices.alpha):.10g}% confidence"
     if len(names) == 1:
-        return f"{names[0]} is the best run, {confidence}."
+        return (
+            f"{names[0]} has the highest true mean by {comparison.measure.text} of these "
+            f"{len(result.compared.systems)} runs, {confidence} (multiple comparisons with the best, this "
+            "measure alone)."
+        )
     return (
         f"{len(names)} of {len(result.compared.systems)} runs are not significantly worse than the best; "
         f"{confidence}, the best is one of them: {_listed(names)}."
@@ -143,7 +147,7 @@ def _outside_best_set(result: ComparisonResult, comparison: MeasureComparison) -
         and all(groups[place] & groups[other] for other, mean in enumerate(means) if mean > means[place])
     ]
     if names:
-        yield outside_sentence(_listed(names), len(names), "run")
+        yield outside_sentence(_listed(names), len(names), "run", result.compared.choices.alpha)
 
 
 def _print_differences(result: ComparisonResult, comparison: MeasureComparison) -> None:
