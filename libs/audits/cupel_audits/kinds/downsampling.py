@@ -148,10 +148,10 @@ class Downsampling(Audit):
 def advise_share(
     about: SubjectSummary, percents: Sequence[float], trials: Sequence[SampleTrial]
 ) -> Iterator[str]:
-    """Yield down to which share of the judgments the mean tau of each measure is at least STRONG.
+    """Yield the smallest shares of the judgments with a high mean tau.
 
-    Measures whose mean tau is high or undefined at every step are left out, and so are steps with all
-    judgments.
+    The mean tau is at least STRONG down to these shares. Measures whose mean tau is high or undefined at
+    every step are left out, and so are steps with all judgments.
     """
     points = [point for point in sample_curves.points_of(about, KEPT, percents, trials) if point.kept < 1]
     reaches = {measure: Reach.of(points, measure, len(trials)) for measure in about.measures}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import numpy as np
 
 from cupel_audits.analysis.named_extremes import name_ends
+from cupel_audits.analysis.scale_cautions import advise_on_scales, caution_on_scale
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import (
@@ -18,7 +19,6 @@ from cupel_audits.report import (
     RunCell,
     TableSchema,
     digest,
-    name_some,
 )
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
@@ -337,23 +337,11 @@ def _measure_sentence(row: ScaleTestRow, result: ScalesResult, alpha: float) -> 
     if by_rank["pairs"] is None or by_mean["pairs"] is None:
         return f"{row.measure}: undefined."
     ratio = "" if row.ratio is None else f", {row.ratio:.2f} times as many"
-    caution = "" if row.scale in ("interval", "count") else f" {_caution(row)}"
+    caution = "" if row.scale in ("interval", "count") else f" {caution_on_scale(row.scale, row.rank_test)}"
     return (
         f"{row.measure}: of {row.pairs} pairs of runs, {row.by_rank} differ significantly by {row.rank_test} "
         f"({by_rank['percent']:.2f}%) and {row.by_mean} by {row.mean_test} ({by_mean['percent']:.2f}%{ratio}"
         f"; alpha {alpha:g}).{caution}"
-    )
-
-
-def _caution(row: ScaleTestRow) -> str:
-    if row.scale == "ordinal":
-        return (
-            "The scale of the measure is ordinal. If the scale is taken seriously, the test of means is not "
-            f"meaningful (disputed); {row.rank_test} uses only the order of the scores."
-        )
-    return (
-        "The scale of the measure is neither interval nor ordinal. If the scale is taken seriously, neither "
-        "a test of means nor a test of ranks is meaningful (disputed)."
     )
 
 
@@ -495,16 +483,5 @@ def _with_finding(plot: Plot, rows: Sequence[ScaleTestRow]) -> Plot:
 
 def _advice(rows: Sequence[ScaleTestRow]) -> Iterator[str]:
     """Yield which test to report."""
-    ordinal = [row.measure for row in rows if row.scale == "ordinal"]
-    neither = [row.measure for row in rows if row.scale not in ("ordinal", "interval", "count")]
-    if ordinal:
-        yield (
-            f"Say that a test of means treats the scores of {name_some(ordinal, 'measures')} as "
-            "interval-scaled, or report the test of ranks, which may have less power."
-        )
-    if neither:
-        yield (
-            f"Say that the test treats the scores of {name_some(neither, 'measures')} as interval-scaled "
-            "(means) or ordinal (ranks)."
-        )
+    yield from advise_on_scales([(row.measure, row.scale) for row in rows])
     yield "State alpha, the test and the number of all pairs with every count of pairs that differ."

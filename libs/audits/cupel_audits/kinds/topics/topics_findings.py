@@ -234,7 +234,7 @@ class TopicsFindings:
         )
 
     def _describe_unsettled(self) -> str:
-        """Return a clause on the differences below which some extrapolated swap rate is too high."""
+        """Return a clause on differences below which some swap rate is too high."""
         unsettled = [
             f"{least:g} ({measure})"
             for measure, least in self.lasting.items()

@@ -208,7 +208,10 @@ def _size_row(result: MeasureTopics) -> SizeRow:
 def _swap_sentences(
     about: SubjectSummary, measure: str, least: float | None, width: float, error: float
 ) -> Iterator[str]:
-    """Yield a sentence on the bins of differences that are rarely reversed; width: the width of a bin."""
+    """Yield a sentence on the bins of differences that are rarely reversed.
+
+    width: the width of a bin.
+    """
     if least is not None:
         topics = len(about.topics)
         bins = (

@@ -100,7 +100,7 @@ def _method(result: MarginResult, outcomes: Sequence[MarginOutcome]) -> str:
 
 
 def _describe_directions(result: MarginResult, outcomes: Sequence[MarginOutcome]) -> Iterator[str]:
-    """Yield a sentence on the level of both directions together if a verdict has a direction."""
+    """Yield the level of both directions together if a verdict has one."""
     directions = {
         "better and worse": any(outcome.verdict in ("better", "worse") for outcome in outcomes),
         "higher and lower": any(
