@@ -119,7 +119,7 @@ def test_page_fits_the_line_length(name: str) -> None:
 
 def test_page_explains_the_scale_type() -> None:
     page = on_one_line(cupel("measures", "RBP").stdout)
-    assert "Interval if p = 1/2, ordinal if p is smaller, neither if p is larger" in page
+    assert "interval if p = 1/2, ordinal below 1/2, else neither" in page
     page = " ".join(cupel("measures", "AP").stdout.split())
     disputed = "Whether a mean needs an interval scale is disputed"
     assert f"neither: allows median, ranks, Kruskal-Wallis. {disputed}" in page

@@ -125,7 +125,7 @@ class TestUnjudgedTopics:
         assert WARNING in result.stderr
 
     def test_validate_names_unjudged_topics(self) -> None:
-        text = cupel("validate", "c.yaml", "run.txt").stdout
+        text = cupel("validate", "-v", "c.yaml", "run.txt").stdout
         assert "3 judged topics of 5 listed, 4 documents" in text
         assert "without judgments: 2, 4" in text
         assert WARNING in text

@@ -4,12 +4,13 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
-import ir_measures
 import pytest
 import pytrec_eval
 
 import cupel_measures
 from measures.inputs.broken_inputs import BROKEN_QRELS, BROKEN_RUNS, GOOD_RUN, QRELS, BrokenInput
+
+ir_measures = pytest.importorskip("ir_measures")  # ignores the warnings of its modules
 
 PAGE = Path(cupel_measures.__file__).parent.parent / "INPUTS.md"
 Peer = Callable[[bytes, Path], float]
