@@ -78,6 +78,7 @@ def test_rows_have_the_scores(form: str) -> None:
     ("arguments", "message"),
     [
         (["original", "reproduced", "new-base"], "--same compares two runs"),
+        (["original", "reproduced", "--margin", "0.1"], "--margin does not apply to --same"),
         (["original", "reproduced", "--format", "latex"], "--same requires --format table, json, jsonl, csv"),
     ],
 )

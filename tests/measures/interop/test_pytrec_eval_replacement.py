@@ -221,7 +221,7 @@ def test_aggregates_are_those_of_pytrec_eval(measure: str) -> None:
 
 
 class TestDeliberateDifferences:
-    """What differs from pytrec_eval on purpose."""
+    """Deliberate differences from pytrec_eval."""
 
     @pytest.mark.parametrize(
         ("measure", "reason"),

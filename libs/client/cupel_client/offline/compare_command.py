@@ -159,6 +159,8 @@ def compare(
         raise click.UsageError("--baselines requires --same")
     if same and out:
         raise click.UsageError("--out has no page for --same")
+    if same and margins:
+        raise click.UsageError("--margin does not apply to --same; compare the two runs without --same")
     choices = _checked(chosen)
     named = named_runs(runs)
     names, runs = [*named], tuple(named.values())
