@@ -25,7 +25,7 @@ FIRST_ASPECT = "relevance"
 def qrels(source: Any, *, profile: str | None = None) -> Collection:
     """Return the judgments of a collection.
 
-    source: the path of a collection file, or of qrels in any format that the README lists ("-" for standard
+    source: the path of a collection file, or of qrels in any format that INPUTS.md lists ("-" for standard
     input); "irds:ID" for a data set of ir_datasets; a dictionary from topic to document to grade; a data
     frame or other named columns; or records of topic, document and grade. For several aspects, a dictionary
     from aspect to such a source. A `Collection` is returned as it is. profile: name of the conventions for

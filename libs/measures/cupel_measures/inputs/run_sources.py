@@ -27,7 +27,7 @@ def runs(source: Any, *, name: str = UNNAMED) -> dict[str, RunInput]:
     source: a path, a pattern such as "runs/*.gz", a folder (its files are named by their paths in it), "-"
     for standard input, or a list of these; a dictionary from topic to document to score, a data frame or
     other named columns, records of topic, document and score, or the result of `array_run`; or a dictionary
-    from name to such a source. Files are read when they are scored, in any format that the README lists.
+    from name to such a source. Files are read when they are scored, in any format that INPUTS.md lists.
     name: the name of a run that is given as a table without a name.
 
     Raise FileNotFoundError if a pattern has no file, ValueError if a file is given twice, Refused if columns
